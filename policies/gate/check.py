@@ -1,0 +1,221 @@
+"""A check: from what a person names to findings at the lines to edit.
+
+render → validate → resolve → evaluate → locate, one evaluation a target.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from gate import evaluate, facts, kustomization, locate, render, resolve, rules, schemas, validate
+from gate.facts import Facts
+from gate.model import SEVERITIES, Checked, Fault, Finding, GateError, Outcome, Place, Problem, Resource, Unit, dotted
+
+Progress = Callable[[str], None]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Something to check: its own units, and those of its cluster that it may refer to.
+
+    `kind` is cluster, run, kustomization, file, folder or script; `problem` says why it cannot be looked at.
+    """
+
+    name: str
+    kind: str
+    path: Path
+    units: tuple[Unit, ...] = ()
+    beside: tuple[Unit, ...] = ()
+    facts: Facts | None = None
+    problem: Problem | None = None
+
+
+def repository(start: Path) -> Path:
+    """The nearest folder upwards that has clusters/, else the folder itself."""
+    folder = start if start.is_dir() else start.parent
+    return next((path for path in (folder, *folder.parents) if (path / "clusters").is_dir()), folder)
+
+
+def targets(root: Path, paths: Sequence[Path], cluster: str | None) -> list[Target]:
+    """The targets for the paths on the command line; for none: all clusters, overlays and training/."""
+    given = _given_cluster(root, cluster) if cluster else None
+    wanted = list(paths) or _everything(root)
+    return [_target(root, path.absolute(), given) for path in wanted]
+
+
+def _everything(root: Path) -> list[Path]:
+    found = [path for folder in ("overlays", "clusters") for path in sorted((root / folder).glob("*")) if path.is_dir()]
+    if (root / "training").is_dir():
+        found.append(root / "training")
+    if not found:
+        raise GateError("there are no clusters/, overlays/ or training/ here: name a target", file=root)
+    return found
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Cluster:
+    facts: Facts
+    folder: Path | None
+
+
+def _given_cluster(root: Path, cluster: str) -> _Cluster:
+    """--cluster: a name in clusters/, or the path of a cluster.yaml (then only the target and `external` exist)."""
+    folder = root / "clusters" / cluster
+    if "/" not in cluster and folder.is_dir():
+        return _Cluster(facts=facts.load(folder / facts.FILE_NAME), folder=folder)
+    path = Path(cluster).absolute()
+    if path.is_dir():
+        return _Cluster(facts=facts.load(path / facts.FILE_NAME), folder=path)
+    if not path.exists():
+        known = ", ".join(sorted(each.parent.name for each in (root / "clusters").glob(f"*/{facts.FILE_NAME}"))) or "none"
+        raise GateError(f"--cluster {cluster}: no such cluster in clusters/ (there are: {known}) and no such file")
+    return _Cluster(facts=facts.load(path), folder=None)
+
+
+def _target(root: Path, path: Path, given: _Cluster | None) -> Target:
+    name = _name(root, path)
+    try:
+        if not path.exists():
+            raise GateError("does not exist", file=path)
+        if (path / facts.FILE_NAME).is_file() and given is None:
+            return _cluster_target(name, path)
+        own = _own_cluster(root, path) if given is None else given
+        if path.suffix == ".py":
+            return Target(name=name, kind="script", path=path, facts=own.facts if own else None)
+        kind = "run" if given is None and own else "kustomization" if kustomization.kustomization_file(path) else "file"
+        ignore = [path / facts.FILE_NAME]
+        units = tuple(render.units(path, ignore=ignore))
+        beside = tuple(render.units(own.folder, ignore=[own.folder / facts.FILE_NAME])) if own and own.folder else ()
+        beside = tuple(unit for unit in beside if unit.path.resolve() not in {mine.path.resolve() for mine in units})
+        return Target(name=name, kind=kind, path=path, units=units, beside=beside, facts=own.facts if own else None)
+    except GateError as error:
+        return Target(name=name, kind="target", path=path, problem=Problem.of(error))
+
+
+def _cluster_target(name: str, path: Path) -> Target:
+    own = facts.load(path / facts.FILE_NAME)
+    units = tuple(render.units(path, ignore=[own.file]))
+    return Target(name=name, kind="cluster", path=path, units=units, facts=own)
+
+
+def _own_cluster(root: Path, path: Path) -> _Cluster | None:
+    """The cluster that a path below clusters/<name>/ belongs to."""
+    clusters = (root / "clusters").resolve()
+    resolved = path.resolve()
+    if not resolved.is_relative_to(clusters) or resolved == clusters:
+        return None
+    folder = clusters / resolved.relative_to(clusters).parts[0]
+    file = folder / facts.FILE_NAME
+    return _Cluster(facts=facts.load(file), folder=folder) if file.is_file() else None
+
+
+def _name(root: Path, path: Path) -> str:
+    resolved = path.resolve()
+    return str(resolved.relative_to(root.resolve())) if resolved.is_relative_to(root.resolve()) else str(path)
+
+
+def check(
+    root: Path, wanted: Sequence[Target], progress: Progress = lambda _: None, evaluator: evaluate.Evaluator | None = None
+) -> Outcome:
+    """Checks targets and gathers what was found; nothing that could be checked is left out for what could not.
+
+    An `evaluator` that is given is used and left running, else one is started for this check.
+    """
+    started = time.monotonic()
+    known = rules.rules()
+    problems = [target.problem for target in wanted if target.problem]
+    progress("rendering")
+    rendered = render.render_all(unit for target in wanted for unit in (*target.units, *target.beside))
+    located: list[tuple[Fault, Place, tuple[str, ...]]] = []
+    checked: list[Checked] = []
+    with contextlib.nullcontext(evaluator) if evaluator else evaluate.evaluator() as opa:
+        for target in wanted:
+            if target.problem:
+                continue
+            progress(f"checking {target.name}")
+            judged = _judge(target, rendered, opa)
+            problems += judged.problems
+            checked.append(judged.checked)
+            located += [(fault, locate.locate(fault), _reached(root, target, fault)) for fault in judged.faults]
+    return Outcome(
+        root=root,
+        checked=checked,
+        findings=_findings(located, known),
+        problems=_unique(problems),
+        rules=len(known),
+        cluster_rules=sum(rule.needs_cluster for rule in known.values()),
+        seconds=time.monotonic() - started,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Judged:
+    checked: Checked
+    faults: list[Fault]
+    problems: list[Problem]
+
+
+def _judge(target: Target, rendered: dict[Unit, render.Rendered], evaluator: evaluate.Evaluator) -> _Judged:
+    mine = [resource for unit in target.units for resource in rendered[unit].resources]
+    beside = [resource for unit in target.beside for resource in rendered[unit].resources]
+    faults = [fault for unit in target.units for fault in rendered[unit].faults]
+    problems = [problem for unit in target.units for problem in rendered[unit].problems]
+    try:
+        catalog = target.facts.catalog if target.facts else schemas.catalog(())
+        validation = validate.validate(mine, catalog)
+        context = validate.validate(beside, catalog)
+        faults += validation.faults
+        problems += validation.problems
+        resources = [*mine, *beside]
+        workloads = resolve.resolve(resources, catalog, validation.malformed | context.malformed)
+        members = [True] * len(mine) + [False] * len(beside)
+        faults += evaluator.evaluate(resources, members, workloads, target.facts, catalog)
+    except GateError as error:
+        problems.append(Problem.of(error))
+    runs = tuple(sorted(unit.path.name for unit in target.units if target.kind == "cluster" and unit.path.parent.name == "runs"))
+    checked = Checked(
+        name=target.name, kind=target.kind, resources=len(mine), without_cluster=target.facts is None, failed=bool(problems), runs=runs
+    )
+    return _Judged(checked=checked, faults=faults, problems=problems)
+
+
+def _reached(root: Path, target: Target, fault: Fault) -> tuple[str, ...]:
+    """The targets that a fault reaches: the one that is checked, and in a cluster the run that it falls on."""
+    resource = fault.owner or fault.resource
+    if target.kind == "cluster" and resource and resource.unit.path.parent.name == "runs":
+        return target.name, _name(root, resource.unit.path)
+    return (target.name,)
+
+
+def _findings(located: Iterable[tuple[Fault, Place, tuple[str, ...]]], known: dict[str, rules.Rule]) -> list[Finding]:
+    """One finding for each fault of a source line, with all the targets that it reaches."""
+    merged: dict[tuple[object, ...], Finding] = {}
+    for fault, place, reached in located:
+        rule = known[fault.rule]
+        message = fault.message if locate.exists(fault) else f"{fault.message} (missing: {dotted(fault.path)})"
+        key = (fault.rule, place.file, place.line, fault.message)
+        before = merged.get(key)
+        if before:
+            merged[key] = dataclasses.replace(before, targets=tuple(sorted({*before.targets, *reached})))
+            continue
+        merged[key] = Finding(
+            rule=fault.rule,
+            severity=fault.severity or rule.severity,
+            message=message,
+            fix=fault.fix or rule.fix,
+            targets=tuple(sorted(set(reached))),
+            place=place,
+            resource=fault.resource,
+        )
+    return sorted(merged.values(), key=lambda f: (str(f.place.file), f.place.line, SEVERITIES.index(f.severity), f.rule, f.message))
+
+
+def _unique(problems: Iterable[Problem]) -> list[Problem]:
+    return list(dict.fromkeys(problems))
+
+
+__all__ = ["Resource", "Target", "check", "repository", "targets"]

@@ -1,0 +1,176 @@
+"""The command line: parses, calls the engine, prints."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+import yaml
+from rich.console import Console
+
+from gate import check as engine
+from gate import facts, new, render, reports, resolve, rules, schemas, tools
+from gate.model import GateError, Problem
+
+
+class _Main(click.Group):
+    """Reports every GateError in one line with status 2, wherever it is raised."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except GateError as error:
+            _complain(Problem.of(error), Path.cwd())
+            raise SystemExit(2) from error
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise SystemExit(2) from None
+
+
+def _complain(problem: Problem, root: Path) -> None:
+    place = reports.shown(root, problem.file)
+    place += f":{problem.line}" if problem.line else ""
+    click.echo(f"gate: {place + ': ' if place else ''}{problem.message}", err=True)
+
+
+@click.group(cls=_Main, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+def main() -> None:
+    """Refuses in review what would hang, split, bypass its quota or never be admitted on the cluster."""
+    tools.setup()
+
+
+@main.command()
+@click.argument("targets", nargs=-1, metavar="[TARGET]...", type=click.Path(path_type=Path))
+@click.option("--cluster", metavar="NAME|PATH", help="Judge by the facts of this cluster: a folder of clusters/ or a cluster.yaml.")
+@click.option("--format", "format_", type=click.Choice(reports.formats()), default="text", show_default=True, help="Format of the report.")
+@click.option(
+    "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the report there instead of printing it."
+)
+def check(targets: tuple[Path, ...], cluster: str | None, format_: str, output: Path | None) -> None:
+    """Check TARGETs: clusters, runs, overlays or other kustomizations, YAML files or folders; none: the whole repository.
+
+    \b
+    Exit status: 0 no error-level finding, 1 at least one, 2 something could not be checked (2 wins).
+    """
+    root = engine.repository(Path.cwd() if not targets else _existing(targets[0]))
+    console = Console(stderr=True)
+    with console.status("checking") as status:
+        outcome = engine.check(root, engine.targets(root, targets, cluster), lambda what: status.update(what))
+    report = reports.render(format_, outcome)
+    if format_ != "text" or output:
+        for problem in outcome.problems:
+            _complain(problem, root)
+    if output:
+        _write(output, report)
+    else:
+        click.echo(report)
+    raise SystemExit(outcome.status)
+
+
+def _existing(path: Path) -> Path:
+    absolute = path.absolute()
+    return next((each for each in (absolute, *absolute.parents) if each.exists()), Path.cwd())
+
+
+def _write(output: Path, report: str) -> None:
+    """Whole or not at all."""
+    try:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=output.absolute().parent, delete=False) as file:
+            file.write(report + "\n")
+        Path(file.name).chmod(0o644)
+        Path(file.name).replace(output)
+    except OSError as error:
+        raise GateError(f"--output: cannot be written: {error.strerror}", file=output) from error
+
+
+@main.command("render")
+@click.argument("target", type=click.Path(path_type=Path))
+def render_(target: Path) -> None:
+    """Print the objects of TARGET as the check sees them."""
+    for resource in _resources(target):
+        click.echo("---\n" + yaml.safe_dump(resource.manifest, sort_keys=False, width=120), nl=False)
+
+
+@main.command()
+@click.argument("target", type=click.Path(path_type=Path))
+@click.option("--cluster", metavar="NAME|PATH", help="The cluster whose versions and runtimes count.")
+def effective(target: Path, cluster: str | None) -> None:
+    """Print the JobSet that Trainer will make of each TrainJob of TARGET."""
+    root = engine.repository(_existing(target))
+    (wanted,) = engine.targets(root, [target], cluster)
+    if wanted.problem:
+        raise GateError(wanted.problem.message, file=wanted.problem.file, line=wanted.problem.line)
+    rendered = render.render_all((*wanted.units, *wanted.beside))
+    resources = [resource for unit in (*wanted.units, *wanted.beside) for resource in rendered[unit].resources]
+    catalog = wanted.facts.catalog if wanted.facts else schemas.catalog(())
+    mine = {id(resource) for unit in wanted.units for resource in rendered[unit].resources}
+    for workload in resolve.resolve(resources, catalog):
+        if id(resources[workload.object]) not in mine or workload.kind != "TrainJob":
+            continue
+        if workload.effective is None:
+            raise GateError(f"{resources[workload.object]}: its runtime is not known here; give --cluster", file=target)
+        metadata = {"name": workload.name, "namespace": workload.namespace, **workload.effective.value["metadata"]}
+        jobset = {
+            "apiVersion": "jobset.x-k8s.io/v1alpha2",
+            "kind": "JobSet",
+            "metadata": metadata,
+            "spec": workload.effective.value["spec"],
+        }
+        click.echo("---\n" + yaml.safe_dump(jobset, sort_keys=False, width=120), nl=False)
+
+
+def _resources(target: Path) -> list[engine.Resource]:
+    units = render.units(target.absolute(), ignore=[target.absolute() / facts.FILE_NAME])
+    rendered = render.render_all(units)
+    for unit in units:
+        for problem in rendered[unit].problems:
+            raise GateError(problem.message, file=problem.file, line=problem.line)
+        for fault in rendered[unit].faults:
+            raise GateError(fault.message, file=fault.place.file if fault.place else None, line=fault.place.line if fault.place else None)
+    return [resource for unit in units for resource in rendered[unit].resources]
+
+
+@main.command("rules")
+def rules_() -> None:
+    """List the rules: id, severity, what must hold."""
+    for rule in rules.rules().values():
+        click.echo(f"{rule.id:<40} {rule.severity:<8} {rule.title}")
+
+
+@main.command()
+@click.argument("rule")
+def explain(rule: str) -> None:
+    """Explain RULE: why it is there, an example of the fault, what to write instead."""
+    known = rules.rules()
+    if rule not in known:
+        close = [each for each in known if rule in each]
+        raise GateError(f"there is no rule {rule}" + (f"; did you mean {', '.join(close)}?" if close else "; `gate rules` lists them"))
+    click.echo(rules.explained(known[rule]))
+
+
+@main.group("new")
+def new_() -> None:
+    """Make what belongs into the repository."""
+
+
+@new_.command("run")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="clusters/CLUSTER/runs/RUN")
+@click.option("--overlay", required=True, metavar="NAME", help="The overlay whose TrainJob the run starts from.")
+@click.option("--nodes", type=click.IntRange(min=1), help="Number of nodes (default: the overlay's).")
+@click.option("--env", "env", multiple=True, metavar="NAME=VALUE", help="Set a variable through trainer.env; may be repeated.")
+@click.option(
+    "--script", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Train with this script instead of training/'s."
+)
+def new_run(folder: Path, overlay: str, nodes: int | None, env: tuple[str, ...], script: Path | None) -> None:
+    """Make a frozen, self-contained run: a TrainJob from an overlay, with the code that it is started with."""
+    made = new.run(folder.absolute(), overlay, nodes=nodes, env=env, script=script)
+    for path in made:
+        click.echo(reports.shown(Path.cwd(), path))
+
+
+@main.command()
+def setup() -> None:
+    """Build kustomize and OPA and read the schemas, once for each version, and do nothing else."""

@@ -1,0 +1,72 @@
+"""The facts of a cluster: clusters/<name>/cluster.yaml."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from gate import schemas, source
+from gate.model import GateError, dotted
+
+FILE_NAME = "cluster.yaml"
+_SCHEMA = Path(__file__).resolve().parent.parent / "schemas" / "cluster.schema.json"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Facts:
+    """A cluster's facts. `for_rules` is what the Rego rules see as input.cluster."""
+
+    file: Path
+    value: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return str(self.value["name"])
+
+    @property
+    def catalog(self) -> schemas.Catalog:
+        """The schemas of the versions that the cluster runs. Raises GateError at the line of an unknown version."""
+        try:
+            return schemas.catalog(tuple(sorted(self.value["versions"].items())))
+        except GateError as error:
+            key = error.message.partition(":")[0].rpartition(".")[2]
+            (document,) = source.load(self.file)
+            line = document.line(("versions", key)) if key in self.value["versions"] else None
+            raise GateError(error.message, file=self.file if line else None, line=line) from error
+
+    def for_rules(self) -> dict[str, Any]:
+        external = []
+        for entry in self.value.get("external", []):
+            kind, _, rest = entry.partition("/")
+            namespace, _, name = rest.rpartition("/")
+            external.append({"kind": kind, "namespace": namespace, "name": name})
+        return {**self.value, "external": external}
+
+
+@functools.lru_cache(maxsize=64)
+def load(file: Path) -> Facts:
+    """The facts in a cluster.yaml. Raises GateError at the line that breaks its schema."""
+    documents = source.load(file)
+    if len(documents) != 1:
+        raise GateError("must hold exactly one document", file=file)
+    (document,) = documents
+    value = document.value
+    errors = sorted(_validator().iter_errors(value), key=lambda error: list(map(str, error.absolute_path)))
+    if errors:
+        error = errors[0]
+        path = tuple(error.absolute_path)
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        where = f"{dotted(path)}: " if path else ""
+        hint = " (quote it)" if "versions" in path and isinstance(error.instance, int | float) else ""
+        raise GateError(f"{where}{error.message}{hint}{more}", file=file, line=document.line(path))
+    return Facts(file=file, value={"external": [], **value})
+
+
+@functools.cache
+def _validator() -> jsonschema.protocols.Validator:
+    return jsonschema.Draft7Validator(json.loads(_SCHEMA.read_text(encoding="utf-8")))

@@ -1,0 +1,190 @@
+"""Finds the source line that a person must edit for a field of a rendered object.
+
+From the built kustomization inwards: the outermost layer whose build changes the field is where it was set. There the
+patches, replacements and other transformations are looked at, the last applied first; where no layer changes it, it
+stands in the object's own file. Rendered lists are compared by the names of their elements, since a patch may move them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gate import kustomization, parts, render, source
+from gate.kustomization import Layer
+from gate.model import Fault, FieldPath, GateError, Manifest, Place, Resource, get
+
+
+def locate(fault: Fault) -> Place:
+    """The place of a fault: its own, or the line of its field (of the nearest existing ancestor if it is absent)."""
+    if fault.place or fault.resource is None:
+        return fault.place or Place(file=Path())
+    resource = fault.resource
+    try:
+        if not resource.unit.kustomization:
+            return _in_file(source.load(resource.unit.path)[resource.document].node, resource, fault.path)
+        return _Walk(resource, fault.path).place()
+    except GateError:
+        return _fallback(resource)
+
+
+def exists(fault: Fault) -> bool:
+    """Whether the field of a fault exists in the rendered object."""
+    marker = object()
+    return fault.resource is None or get(fault.resource.manifest, fault.path, marker) is not marker
+
+
+def _fallback(resource: Resource) -> Place:
+    file = kustomization.kustomization_file(resource.unit.path) if resource.unit.kustomization else None
+    return Place(file=file or resource.unit.path)
+
+
+def _in_file(node: yaml.Node, resource: Resource, path: FieldPath) -> Place:
+    """In a plain file: below the item where the document is a List."""
+    if isinstance(node, yaml.MappingNode) and (items := source.child(node, ("items",))):
+        for item in getattr(items, "value", []):
+            name = source.child(item, ("metadata", "name"))
+            if getattr(name, "value", None) == resource.name:
+                node = item
+    return Place(file=resource.unit.path, line=source.line_of(node, path))
+
+
+class _Walk:
+    """The search for one field of one object through the layers of its kustomization."""
+
+    def __init__(self, resource: Resource, path: FieldPath) -> None:
+        self.top = resource
+        self.manifest = self._same(render.build_with_origins(resource.unit.path), resource.manifest)
+        self.origin: Manifest = get(self.manifest, ("metadata", "annotations", render.ORIGIN)) or {}
+        self.wanted = parts.selectors(resource.manifest, path)
+        self.absent = parts.resolve(resource.manifest, self.wanted) is parts.NOTHING
+        self.found = self.wanted
+        while parts.resolve(resource.manifest, self.found) is parts.NOTHING:
+            self.found = self.found[:-1]
+
+    def place(self) -> Place:
+        candidates = list(self._layers())
+        for this, after, before in candidates:
+            changed = self._changed(after, before)
+            if changed is not None:
+                return self._within(this, changed, after, before)
+        if self.absent and (deeper := self._deeper_patch(candidates)):
+            return deeper
+        return self._bottom()
+
+    def _layers(self) -> Iterator[tuple[Layer, Manifest, Manifest | None]]:
+        """Each layer on the way to the object's file, with the object after it and before it (None: it begins there)."""
+        folder = self.top.unit.path.resolve()
+        after = self.top.manifest
+        while True:
+            this = kustomization.layer(folder)
+            below = self._below(this)
+            if below is None:
+                yield this, after, None
+                return
+            before = self._object_in(below, after)
+            yield this, after, before
+            if before is None or below.is_file():
+                return
+            folder, after = below, before
+
+    def _below(self, this: Layer) -> Path | None:
+        """The resource entry of a layer that leads to the object's file."""
+        target = self.origin.get("path") or self.origin.get("configuredIn")
+        if target is None:
+            return None
+        if target in this.resources:
+            return Path(target)
+        for entry in this.resources:
+            if entry.is_dir() and any(target == below.file or target in below.resources for below in kustomization.walk(entry)):
+                return entry
+        return None
+
+    def _object_in(self, below: Path, after: Manifest) -> Manifest | None:
+        if below.is_file():
+            values = [document.value for document in source.load(below)]
+            flat = [item for value in values for item in (value.get("items") or [value] if isinstance(value, dict) else [])]
+            return self._same(flat, after, by_origin=False)
+        return self._same(render.build_with_origins(below), after)
+
+    def _same(self, manifests: Sequence[Any], like: Manifest, *, by_origin: bool = True) -> Manifest:
+        """The object of a build that became `like` one layer further out: its kind and file, and the name inside its name."""
+        origin = getattr(self, "origin", None)
+        found = [m for m in manifests if isinstance(m, dict) and m.get("kind") == like.get("kind")]
+        if by_origin and origin:
+            found = [m for m in found if _file_of(m) == (origin.get("path") or origin.get("configuredIn"))] or found
+        name, namespace = str(get(like, ("metadata", "name"), "")), get(like, ("metadata", "namespace"))
+        exact = [m for m in found if get(m, ("metadata", "name")) == name]
+        same = [m for m in exact if get(m, ("metadata", "namespace")) == namespace] or exact
+        inside = sorted(
+            (m for m in found if str(get(m, ("metadata", "name"), "\0")) in name), key=lambda m: -len(get(m, ("metadata", "name")))
+        )
+        if not (same or inside or found):
+            raise GateError("the object is not in the layer below")
+        return (same or inside or found)[0]
+
+    def _changed(self, after: Manifest, before: Manifest | None) -> parts.Selectors | None:
+        """The path that a layer set or removed, or None where it left the field as it was."""
+        if before is None:
+            return None
+        if self.absent and parts.resolve(before, self.wanted) is not parts.NOTHING:
+            return self.wanted
+        now, then = parts.resolve(after, self.found), parts.resolve(before, self.found)
+        if then is parts.NOTHING:
+            return self.found
+        scalar = not isinstance(now, dict) and not (isinstance(now, list) and any(isinstance(item, dict) for item in now))
+        return self.found if scalar and now != then else None
+
+    def _within(self, this: Layer, path: parts.Selectors, after: Manifest, before: Manifest | None) -> Place:
+        """Which part of a layer set the path: the last applied that fits."""
+        for place, _ in parts.parts(this, path, after, before or {}, self.wanted):
+            return place
+        return Place(file=this.file, line=parts.transformer_line(this, path))
+
+    def _deeper_patch(self, candidates: Sequence[tuple[Layer, Manifest, Manifest | None]]) -> Place | None:
+        """A patch that touches more of an absent path than exists: an emptied mapping is where a person took it out."""
+        best: tuple[int, Place] | None = None
+        for this, after, before in candidates:
+            for place, depth in parts.parts(this, self.found, after, before or {}, self.wanted):
+                if depth > len(self.found) and (best is None or depth > best[0]):
+                    best = depth, place
+        return best[1] if best else None
+
+    def _bottom(self) -> Place:
+        """The line in the file that the object comes from, or of the generator that makes it."""
+        if file := self.origin.get("path"):
+            for document in source.load(file):
+                value = document.value
+                items = value.get("items") if isinstance(value, dict) else None
+                for number, item in enumerate(items if isinstance(items, list) else [value]):
+                    if isinstance(item, dict) and item is not None and self._is(item):
+                        start: FieldPath = ("items", number) if isinstance(items, list) else ()
+                        return Place(file=file, line=document.line((*start, *parts.indices(item, self.wanted))))
+        if file := self.origin.get("configuredIn"):
+            return self._generator(file)
+        return _fallback(self.top)
+
+    def _is(self, item: Manifest) -> bool:
+        return item.get("kind") == self.manifest.get("kind") and str(get(item, ("metadata", "name"), "\0")) in self.top.name
+
+    def _generator(self, file: Path) -> Place:
+        """A generated object: the file of the data key, else the generator's line."""
+        (document,) = source.load(file)
+        for field in ("configMapGenerator", "secretGenerator"):
+            for index, entry in enumerate(document.value.get(field) or []):
+                if isinstance(entry, dict) and str(entry.get("name", "\0")) in self.top.name:
+                    key = self.wanted[1] if len(self.wanted) > 1 and self.wanted[0] == "data" else None
+                    for written in entry.get("files") or []:
+                        name, _, path = str(written).rpartition("=")
+                        if key and (name or Path(path).name) == key:
+                            return Place(file=(file.parent / path).resolve())
+                    return Place(file=file, line=document.line((field, index)))
+        return Place(file=file)
+
+
+def _file_of(manifest: Manifest) -> Path | None:
+    origin = get(manifest, ("metadata", "annotations", render.ORIGIN)) or {}
+    return origin.get("path") or origin.get("configuredIn")

@@ -1,0 +1,91 @@
+"""Strategic merge as the API server does it, with a record of where every value came from.
+
+Merge keys are read from Kubernetes' OpenAPI (x-kubernetes-patch-merge-key). Where a list has none it is replaced.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from gate.model import FieldPath, Step, get
+
+Schema = Mapping[str, Any]
+Origin = tuple[int, FieldPath]
+
+
+class Traced:
+    """A document and, for each place where its origin changes, the object and path that the value came from."""
+
+    def __init__(self, value: Any, origin: Origin) -> None:
+        self.value = copy.deepcopy(value)
+        self.origins: dict[FieldPath, Origin] = {(): origin}
+
+    def origin(self, path: FieldPath) -> Origin:
+        """The object index and path in it that the value at `path` (present or absent) came from."""
+        for length in range(len(path), -1, -1):
+            if path[:length] in self.origins:
+                index, start = self.origins[path[:length]]
+                return index, (*start, *path[length:])
+        raise AssertionError("the root always has an origin")
+
+    def set(self, path: FieldPath, value: Any, origin: Origin) -> None:
+        """Sets a value, making the mappings on the way."""
+        parent = self.value
+        for step in path[:-1]:
+            parent = parent.setdefault(step, {}) if isinstance(parent, dict) else parent[step]
+        last = path[-1]
+        if isinstance(parent, list) and last == len(parent):
+            parent.append(copy.deepcopy(value))
+        else:
+            parent[last] = copy.deepcopy(value)
+        for known in [known for known in self.origins if known[: len(path)] == path]:
+            del self.origins[known]
+        self.origins[path] = origin
+
+    def merge(self, path: FieldPath, patch: Any, origin: Origin, schema: Schema, definitions: Mapping[str, Schema]) -> None:
+        """Merges a strategic patch into the value at `path`; `schema` describes that value."""
+        schema = _resolved(schema, definitions)
+        current = get(self.value, path)
+        if isinstance(patch, dict) and isinstance(current, dict):
+            for key, value in patch.items():
+                below = schema.get("properties", {}).get(key) or _additional(schema)
+                self.merge((*path, key), value, _below(origin, key), below, definitions)
+        elif isinstance(patch, list) and isinstance(current, list) and _merge_key(schema):
+            self._merge_list(path, patch, origin, schema, definitions)
+        else:
+            self.set(path, patch, origin)
+
+    def _merge_list(self, path: FieldPath, patch: list[Any], origin: Origin, schema: Schema, definitions: Mapping[str, Schema]) -> None:
+        key = _merge_key(schema)
+        for index, item in enumerate(patch):
+            current: list[Any] = get(self.value, path)
+            at = next((i for i, have in enumerate(current) if get(have, (key,)) == get(item, (key,))), len(current))
+            self.merge((*path, at), item, _below(origin, index), schema.get("items", {}), definitions)
+
+
+def _below(origin: Origin, step: Step) -> Origin:
+    return origin[0], (*origin[1], step)
+
+
+def _resolved(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
+    """Follows $ref, also one that stands alone in allOf; keeps the keys beside it (merge keys stand there)."""
+    reference = schema.get("$ref")
+    if reference is None and len(schema.get("allOf", ())) == 1:
+        reference = schema["allOf"][0].get("$ref")
+    if not reference:
+        return schema
+    return {**definitions.get(reference.rpartition("/")[2], {}), **{k: v for k, v in schema.items() if k not in ("$ref", "allOf")}}
+
+
+def _additional(schema: Schema) -> Schema:
+    additional = schema.get("additionalProperties")
+    return additional if isinstance(additional, dict) else {}
+
+
+def _merge_key(schema: Schema) -> str:
+    """The merge key of a list that is merged, or "" for one that is replaced."""
+    if "merge" in str(schema.get("x-kubernetes-patch-strategy", "")):
+        return str(schema.get("x-kubernetes-patch-merge-key", ""))
+    return ""

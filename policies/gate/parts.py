@@ -1,0 +1,257 @@
+"""What within one kustomization sets a field: its patches, components and replacements, and its own transformations.
+
+Paths here are selectors: list elements are named by what identifies them, because a patch may move them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gate import kustomization, source
+from gate.kustomization import Layer
+from gate.model import FieldPath, Manifest, Place, Step, get
+
+# What identifies an element of a list, in the order of trying.
+_KEYS = ("name", "manager", "mountPath", "key", "containerPort")
+# A step of a path that survives reordering: a key, an index, or (key, value) of a list's element.
+Selector = Step | tuple[str, Any]
+Selectors = tuple[Selector, ...]
+
+NOTHING = object()
+
+
+def selectors(manifest: Manifest, path: FieldPath) -> Selectors:
+    """A path with list indices replaced by what names the elements, so that it holds in other layers too."""
+    steps: list[Selector] = []
+    value: Any = manifest
+    for step in path:
+        element = value[step] if isinstance(value, list) and isinstance(step, int) and step < len(value) else None
+        key = next((key for key in _KEYS if isinstance(element, dict) and key in element), None)
+        steps.append((key, element[key]) if key and isinstance(element, dict) else step)
+        value = get(value, (step,))
+    return tuple(steps)
+
+
+def resolve(value: Any, path: Selectors) -> Any:
+    for step in path:
+        if isinstance(step, tuple):
+            value = (
+                next((item for item in value if isinstance(item, dict) and item.get(step[0]) == step[1]), NOTHING)
+                if isinstance(value, list)
+                else NOTHING
+            )
+        else:
+            value = get(value, (step,), NOTHING)
+        if value is NOTHING:
+            return NOTHING
+    return value
+
+
+def indices(value: Any, path: Selectors) -> FieldPath:
+    """Selectors as plain steps in a given document, as far as they exist there and one step more."""
+    plain: list[Step] = []
+    for step in path:
+        if isinstance(step, tuple):
+            at = (
+                next((i for i, item in enumerate(value) if isinstance(item, dict) and item.get(step[0]) == step[1]), None)
+                if isinstance(value, list)
+                else None
+            )
+            if at is None:
+                break
+            plain.append(at)
+        else:
+            plain.append(step)
+        value = get(value, (plain[-1],))
+    return tuple(plain)
+
+
+def parts(this: Layer, path: Selectors, after: Manifest, before: Manifest, wanted: Selectors) -> Iterator[tuple[Place, int]]:
+    """Places in a layer that set `path`, the last applied first, and how many steps of `wanted` each touches."""
+    yield from _replacements(this, path)
+    yield from _patches(this, path, after, before, wanted)
+    for component in reversed(this.components):
+        if component.is_dir():
+            yield from parts(kustomization.layer(component), path, after, before, wanted)
+
+
+def _patches(this: Layer, path: Selectors, after: Manifest, before: Manifest, wanted: Selectors) -> Iterator[tuple[Place, int]]:
+    for target, file, node, value in reversed(list(_patch_documents(this))):
+        if isinstance(value, list):
+            if _targets(target, after, before):
+                yield from _json6902(file, node, value, path, after, before, wanted)
+        elif isinstance(value, dict) and (_targets(target, after, before) if target else _addresses(value, after, before)):
+            deep, at = _depth(node, value, wanted)
+            if deep >= len(path) or _replaces_a_list(value, path):
+                yield Place(file=file, line=at), deep
+
+
+def _patch_documents(this: Layer) -> Iterator[tuple[dict[str, Any] | None, Path, yaml.Node, Any]]:
+    """(target, file, node, value) of every patch of a layer, in the order of application."""
+    for field in ("patchesStrategicMerge", "patches", "patchesJson6902"):
+        for index, entry in enumerate(this.value.get(field) or []):
+            at: FieldPath = (field, index)
+            inline: Any
+            if isinstance(entry, str):
+                inline, name, target = entry if "\n" in entry else None, entry, None
+            elif isinstance(entry, dict):
+                inline, name, target, at = entry.get("patch"), entry.get("path"), entry.get("target"), (*at, "patch")
+            else:
+                continue
+            if inline:
+                scalar = source.child(this.document.node, at)
+                offset = (scalar.start_mark.line + (1 if getattr(scalar, "style", None) in ("|", ">") else 0)) if scalar else 0
+                shifted = "\n" * offset + inline
+                for node in source.compose(shifted, this.file):
+                    yield target, this.file, node, source.construct(node, this.file)
+            elif isinstance(name, str) and (this.folder / name).is_file():
+                file = (this.folder / name).resolve()
+                for document in source.load(file):
+                    yield target, file, document.node, document.value
+
+
+def _targets(target: dict[str, Any] | None, after: Manifest, before: Manifest) -> bool:
+    """Whether a patch's target selects the object: kind and name are anchored patterns, labels are not looked at."""
+    if not target:
+        return False
+    names = {str(get(m, ("metadata", "name"), "")) for m in (after, before)}
+    fits_kind = re.fullmatch(str(target.get("kind", ".*")), str(after.get("kind"))) is not None
+    return fits_kind and any(re.fullmatch(str(target.get("name", ".*")), name) for name in names)
+
+
+def _addresses(patch: Manifest, after: Manifest, before: Manifest) -> bool:
+    names = [str(get(m, ("metadata", "name"), "")) for m in (after, before)]
+    mine = str(get(patch, ("metadata", "name"), "\0"))
+    return patch.get("kind") == after.get("kind") and any(mine in name for name in names)
+
+
+def _depth(node: yaml.Node, value: Any, wanted: Selectors) -> tuple[int, int]:
+    """How many steps of `wanted` a strategic patch holds, and the line of the deepest."""
+    plain = indices(value, wanted)
+    return source.find(node, plain)
+
+
+def _replaces_a_list(patch: Manifest, path: Selectors) -> bool:
+    """A strategic patch on a custom resource replaces lists: what it does not repeat is gone."""
+    value: Any = patch
+    for step in path:
+        if isinstance(value, list):
+            return True
+        value = get(value, (step,), NOTHING) if not isinstance(step, tuple) else NOTHING
+        if value is NOTHING:
+            return False
+    return value is None
+
+
+def _json6902(
+    file: Path, node: yaml.Node, operations: list[Any], path: Selectors, after: Manifest, before: Manifest, wanted: Selectors
+) -> Iterator[tuple[Place, int]]:
+    for index in range(len(operations) - 1, -1, -1):
+        operation = operations[index]
+        if not isinstance(operation, dict) or operation.get("op") == "test":
+            continue
+        tokens = [token.replace("~1", "/").replace("~0", "~") for token in str(operation.get("path", "")).split("/")[1:]]
+        depth = _match(tokens, wanted, operation.get("value"), after, before)
+        if depth is None:
+            continue
+        inside = indices(operation.get("value"), wanted[depth:])
+        deep, line = source.find(node, (index, "value", *inside)) if "value" in operation else (0, source.line_of(node, (index,)))
+        total = depth + max(deep - 2, 0)
+        if operation.get("op") == "remove" or total >= len(path):
+            yield Place(file=file, line=line if "value" in operation else source.line_of(node, (index, "path"))), total
+
+
+def _match(tokens: list[str], path: Selectors, value: Any, after: Manifest, before: Manifest) -> int | None:
+    """How many steps of `path` an operation's pointer covers, or None where it points elsewhere."""
+    if len(tokens) > len(path):
+        return None
+    nows: list[Any] = [after, before]
+    for number, (pointer, step) in enumerate(zip(tokens, path, strict=False)):
+        if isinstance(step, tuple):
+            elements = [get(now, (int(pointer),)) for now in nows] if pointer.isdigit() else []
+            if number == len(tokens) - 1 and isinstance(value, dict) and step[0] in value:
+                elements = [value]
+            if not any(isinstance(element, dict) and element.get(step[0]) == step[1] for element in elements):
+                return None
+            nows = [resolve(now, (step,)) for now in nows]
+        elif isinstance(step, int):
+            if pointer not in ("-", str(step)):
+                return None
+            nows = [get(now, (step,)) for now in nows]
+        else:
+            if pointer != step:
+                return None
+            nows = [get(now, (step,)) for now in nows]
+    return len(tokens)
+
+
+def _replacements(this: Layer, path: Selectors) -> Iterator[tuple[Place, int]]:
+    """Where a replacement writes the path: the line of its source field if that stands in this layer, else its own."""
+    for index, entry in enumerate(this.value.get("replacements") or []):
+        file, node, value = this.file, this.document.node, entry
+        start: FieldPath = ("replacements", index)
+        if isinstance(entry, dict) and isinstance(entry.get("path"), str):
+            file = (this.folder / entry["path"]).resolve()
+            document = source.load(file)[0]
+            node, start, value = document.node, (), document.value
+        for number, replacement in enumerate(value if isinstance(value, list) else [value]):
+            here: FieldPath = (*start, number) if isinstance(value, list) else start
+            for t, target in enumerate(get(replacement, ("targets",)) or []):
+                for f, field in enumerate(get(target, ("fieldPaths",)) or []):
+                    if _field_path(str(field)) == path:
+                        yield (
+                            _replacement_source(this, replacement)
+                            or Place(file=file, line=source.line_of(node, (*here, "targets", t, "fieldPaths", f))),
+                            len(path),
+                        )
+
+
+def _replacement_source(this: Layer, replacement: Manifest) -> Place | None:
+    wanted = replacement.get("source") or {}
+    steps = _field_path(str(wanted.get("fieldPath", "metadata.name")))
+    for layer in [this, *kustomization.walk(this.folder)]:
+        for file in (path for path in layer.resources if path.is_file()):
+            for document in source.load(file):
+                value = document.value
+                fits = isinstance(value, dict) and value.get("kind") == wanted.get("kind")
+                if fits and wanted.get("name") in (None, get(value, ("metadata", "name"))):
+                    return Place(file=file, line=document.line(indices(value, steps)))
+    return None
+
+
+def _field_path(text: str) -> Selectors:
+    """A replacement's field path: a.b.[name=x].c, with a\\.b for a dot in a key."""
+    steps: list[Selector] = []
+    for part in re.findall(r"\[[^\]]*\]|(?:\\.|[^.\[\]])+", text):
+        if part.startswith("["):
+            key, _, value = part[1:-1].partition("=")
+            steps.append((key, value) if value else key)
+        else:
+            plain = part.replace("\\.", ".")
+            steps.append(int(plain) if plain.isdigit() else plain)
+    return tuple(steps)
+
+
+def transformer_line(this: Layer, path: Selectors) -> int:
+    """The line of the kustomization's own field that changes such a path: namespace, names, images, labels."""
+    fields: dict[Selector, Sequence[str]] = {
+        "namespace": ("namespace",),
+        "name": ("nameSuffix", "namePrefix"),
+        "image": ("images",),
+        "labels": ("labels", "commonLabels"),
+        "annotations": ("commonAnnotations",),
+        "replicas": ("replicas",),
+    }
+    for step in reversed(path):
+        for field in fields.get(step, ()) if isinstance(step, str) else ():
+            if field in this.value:
+                return this.document.line((field,))
+    for field in ("transformers", "components", "patches"):
+        if field in this.value:
+            return this.document.line((field,))
+    return 1

@@ -1,0 +1,57 @@
+"""The one place where the gate starts other programs: clean environment, time limit, errors that can be read."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from gate.model import GateError
+
+_LAST_WORDS = 600
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """The environment of a child that reads a pull request: nothing of ours, no git to call, no way to the network."""
+    nowhere = "http://127.0.0.1:9"
+    return {
+        "PATH": "/nonexistent",
+        "HOME": "/nonexistent",
+        "LC_ALL": "C.UTF-8",
+        "HTTP_PROXY": nowhere,
+        "HTTPS_PROXY": nowhere,
+        "GIT_TERMINAL_PROMPT": "0",
+        **extra,
+    }
+
+
+def run(
+    command: Sequence[str | Path],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float = 60,
+) -> str:
+    """Standard output of a command. Raises GateError with its last words where it fails, hangs or is missing."""
+    name = Path(command[0]).name.partition("-")[0]  # cached binaries carry a hash
+    try:
+        done = subprocess.run(
+            [str(part) for part in command],
+            cwd=cwd,
+            env=dict(env) if env is not None else dict(os.environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=timeout,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise GateError(f"{name} is missing ({command[0]}): run `make setup`") from error
+    except OSError as error:
+        raise GateError(f"{name} cannot be started: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise GateError(f"{name} was stopped after {timeout:.0f} s without an answer") from error
+    if done.returncode:
+        words = " ".join((done.stderr.strip() or done.stdout).decode(errors="replace").split())
+        raise GateError(f"{name}: {words[:_LAST_WORDS] if words else f'ended with status {done.returncode}'}")
+    return done.stdout.decode(errors="replace")

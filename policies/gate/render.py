@@ -1,0 +1,195 @@
+"""Renders units: a kustomization by the real kustomize, a plain YAML file as it stands."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import functools
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from gate import kustomization, process, source, tools
+from gate.model import Fault, GateError, Place, Problem, Resource, Unit
+
+YAML_SUFFIXES = (".yaml", ".yml")
+SELF_CONTAINED = "run/self-contained"
+ORIGIN = "config.kubernetes.io/origin"
+
+
+def units(folder: Path, *, ignore: Iterable[Path] = ()) -> list[Unit]:
+    """What is built by itself at a path: a file, a kustomization, or everything outermost below a plain folder.
+
+    A kustomization that another one below the same folder already includes is not a unit of its own, and components
+    are none. Raises GateError where there is nothing to build.
+    """
+    if folder.is_file():
+        return [Unit(path=folder, kustomization=False)]
+    if kustomization.kustomization_file(folder):
+        return [Unit(path=folder, kustomization=True)]
+    skipped = {path.resolve() for path in ignore}
+    kustomizations = [path for path in _folders(folder) if kustomization.kustomization_file(path)]
+    included = set[Path]()
+    for path in kustomizations:
+        this = _layer_or_none(path)
+        if this:
+            included |= {below for below in (*this.resources, *this.components) if below != path}
+            if this.is_component:
+                included.add(path)
+    found = [Unit(path=path, kustomization=True) for path in kustomizations if path.resolve() not in included]
+    claimed = {path.resolve() for path in kustomizations}
+    for path in _folders(folder):
+        if not any(parent in claimed for parent in (path.resolve(), *path.resolve().parents)):
+            plain = sorted(file for file in path.iterdir() if file.suffix in YAML_SUFFIXES and file.is_file())
+            found += [Unit(path=file, kustomization=False) for file in plain if file.resolve() not in skipped]
+    if not found:
+        raise GateError("holds nothing to check: no kustomization and no YAML file", file=folder)
+    return found
+
+
+def _folders(folder: Path) -> Iterator[Path]:
+    for path, names, _ in os.walk(folder):
+        names[:] = sorted(name for name in names if not name.startswith("."))
+        yield Path(path)
+
+
+def _layer_or_none(path: Path) -> kustomization.Layer | None:
+    try:
+        return kustomization.layer(path.resolve())
+    except GateError:
+        return None  # it is reported when the unit is rendered
+
+
+class Rendered:
+    """What one unit came to: its objects, or why there are none."""
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self.resources: list[Resource] = []
+        self.faults: list[Fault] = []
+        self.problems: list[Problem] = []
+
+
+def render_all(wanted: Iterable[Unit]) -> dict[Unit, Rendered]:
+    """Renders units side by side; order and errors are kept with each."""
+    unique = list(dict.fromkeys(wanted))
+    with concurrent.futures.ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
+        return dict(zip(unique, pool.map(render, unique), strict=True))
+
+
+@functools.lru_cache(maxsize=1024)
+def render(unit: Unit) -> Rendered:
+    """Renders one unit. What a person has to mend first is in its problems; nothing is raised."""
+    rendered = Rendered(unit)
+    try:
+        if unit.kustomization:
+            _kustomization(unit, rendered)
+        else:
+            _plain(unit, rendered)
+    except GateError as error:
+        rendered.problems.append(Problem.of(error))
+    return rendered
+
+
+def _plain(unit: Unit, rendered: Rendered) -> None:
+    for index, document in enumerate(source.load(unit.path)):
+        for manifest in _objects(document.value, unit.path, document.line()):
+            rendered.resources.append(Resource(manifest=manifest, unit=unit, document=index))
+    if not rendered.resources:
+        raise GateError("holds no object", file=unit.path)
+
+
+def _kustomization(unit: Unit, rendered: Rendered) -> None:
+    layers = kustomization.walk(unit.path)
+    for this in layers:
+        rendered.faults += kustomization.reaching_out(this)
+        if _is_run(unit.path):
+            for path, place in kustomization.outside(this, unit.path.resolve()):
+                message = f"the run builds on {path.name}, which is outside of its folder: the next change there changes a live TrainJob"
+                rendered.faults.append(Fault(rule=SELF_CONTAINED, message=message, resource=None, place=place))
+        rendered.problems += [Problem.of(error) for error in kustomization.missing(this)]
+        for file in kustomization.files(this):
+            if not file.exists():
+                continue
+            try:
+                source.load(file)
+            except GateError as error:
+                rendered.problems.append(Problem.of(error))
+    barred = [fault for fault in rendered.faults if fault.rule != SELF_CONTAINED]
+    if rendered.problems or barred:
+        return
+    for manifest in build(unit.path):
+        rendered.resources += [Resource(manifest=each, unit=unit) for each in _objects(manifest, unit.path, None)]
+    if not rendered.resources:
+        raise GateError("renders no object", file=layers[0].file)
+
+
+def _is_run(folder: Path) -> bool:
+    """clusters/<cluster>/runs/<run>"""
+    parts = folder.resolve().parts
+    return len(parts) >= 4 and parts[-2] == "runs" and parts[-4] == "clusters"
+
+
+@functools.lru_cache(maxsize=1024)
+def build(folder: Path) -> tuple[Any, ...]:
+    """`kustomize build` of a folder. Raises GateError with kustomize's last words where it fails."""
+    try:
+        text = process.run([tools.binary("kustomize"), "build", folder], env=process.environment(), timeout=60)
+    except GateError as error:
+        raise GateError(_shorter(error.message, folder), file=kustomization.kustomization_file(folder)) from error
+    return tuple(source.parse(text, folder))
+
+
+@functools.lru_cache(maxsize=1024)
+def build_with_origins(folder: Path) -> tuple[Any, ...]:
+    """The same build, each object annotated with the file that it came from (absolute), for locating findings.
+
+    Kustomize takes the wish for origins from a kustomization only, so a throw-away one is wrapped around the folder.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        wrapper = Path(name).resolve()
+        relative = os.path.relpath(folder.resolve(), wrapper)
+        (wrapper / "kustomization.yaml").write_text(f"buildMetadata: [originAnnotations]\nresources: [{relative!r}]\n", encoding="utf-8")
+        manifests = build.__wrapped__(wrapper)
+        for manifest in manifests:
+            annotations = (manifest.get("metadata") or {}).get("annotations") or {}
+            if ORIGIN in annotations:
+                (origin,) = source.parse(annotations[ORIGIN], wrapper)
+                for key in ("path", "configuredIn"):
+                    if key in origin:
+                        origin[key] = (wrapper / origin[key]).resolve()
+                annotations[ORIGIN] = origin
+    return manifests
+
+
+def _shorter(message: str, folder: Path) -> str:
+    """Kustomize repeats the whole trail of folders: names relative to the built one are enough."""
+    text = re.sub(r"^.*(?:recursed accumulation of path|accumulation err=)[^:]*: (?=[^:]*[a-z])", "", message)
+    text = text.replace(f"{folder.resolve()}/", "").replace(str(folder.resolve()), folder.name)
+    return "does not build: " + text.removeprefix("kustomize: ").removeprefix("Error: ")
+
+
+def _objects(value: Any, file: Path, line: int | None) -> Iterator[dict[str, Any]]:
+    """The objects of a document: itself, or the items of a List. Null fields are dropped, as the API server does."""
+    if not isinstance(value, dict):
+        raise GateError("a document must be an object with apiVersion and kind", file=file, line=line)
+    if not isinstance(value.get("metadata", {}), dict | None):
+        raise GateError("metadata must be a mapping", file=file, line=line)
+    if str(value.get("kind", "")).endswith("List") and isinstance(value.get("items"), list):
+        for item in value["items"]:
+            yield from _objects(item, file, line)
+        return
+    yield _without_nulls(value)
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _without_nulls(child) for key, child in value.items() if child is not None}
+    if isinstance(value, list):
+        return [_without_nulls(child) for child in value]
+    return value
+
+
+__all__ = ["ORIGIN", "Place", "Rendered", "build", "build_with_origins", "render", "render_all", "units"]

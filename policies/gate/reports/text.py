@@ -1,0 +1,103 @@
+"""The report for people: what was checked, the findings by file, one line of verdict."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.text import Text
+
+from gate.model import Checked, Finding, Outcome
+from gate.reports import shown
+
+_STYLE = {"error": "bold red", "warning": "yellow", "info": "cyan"}
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def render(outcome: Outcome) -> str:
+    terminal = sys.stdout.isatty()
+    width = min(shutil.get_terminal_size((120, 24)).columns, 120)
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=width, highlight=False, soft_wrap=True)
+    for checked in outcome.checked:
+        console.print(_checked(checked, outcome))
+    for line in _problems(outcome):
+        console.print(line)
+    for file, findings in itertools.groupby(outcome.findings, key=lambda finding: shown(outcome.root, finding.place.file)):
+        console.print(Text(f"\n{_clean(file)}", style="bold"))
+        for finding in findings:
+            for line in _finding(finding, width):
+                console.print(line)
+    console.print()
+    console.print(_verdict(outcome))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    return str(text).rstrip("\n")
+
+
+def _clean(text: str) -> str:
+    """Values come from a pull request: no control character of theirs reaches the terminal."""
+    return _CONTROL.sub("�", text).replace("\n", " ")
+
+
+def _checked(checked: Checked, outcome: Outcome) -> Text:
+    faulty = [f for f in outcome.findings if checked.name in f.targets]
+    worst = next((s for s in ("error", "warning", "info") if any(f.severity == s for f in faulty)), None)
+    mark, style = ("✗", _STYLE["error"]) if worst == "error" else ("!", _STYLE["warning"]) if worst == "warning" else ("✓", "green")
+    mark, style = ("?", _STYLE["error"]) if checked.failed else (mark, style)
+    line = Text(f"{mark} ", style=style)
+    line.append(f"{checked.kind:<14}{_clean(checked.name)}", style="default")
+    notes = [f"{checked.resources} object{'s' if checked.resources != 1 else ''}"]
+    if checked.runs:
+        notes.append(f"runs: {', '.join(checked.runs)}")
+    if checked.without_cluster and checked.kind != "script":
+        notes.append(f"judged without a cluster: {outcome.cluster_rules} of {outcome.rules} rules not applied")
+    line.append(f"  ({'; '.join(notes)})", style="dim")
+    return line
+
+
+def _problems(outcome: Outcome) -> Iterator[Text]:
+    if outcome.problems:
+        yield Text("\ncould not be checked", style="bold red")
+    for problem in outcome.problems:
+        place = shown(outcome.root, problem.file)
+        place += f":{problem.line}" if problem.line else ""
+        yield Text(f"  {_clean(place + ': ' if place else '')}{_clean(problem.message)}")
+
+
+def _finding(finding: Finding, width: int) -> Iterator[Text]:
+    head = Text(f"  {finding.place.line}: ")
+    head.append(finding.severity, style=_STYLE[finding.severity])
+    head.append(f" {finding.rule}")
+    if finding.resource:
+        head.append(f"  {_clean(str(finding.resource))}", style="dim")
+    yield head
+    yield from _wrapped(finding.message, "      ", width)
+    yield from _wrapped(f"fix: {finding.fix}", "      ", width)
+    yield from _wrapped(f"in: {', '.join(finding.targets)}", "      ", width, style="dim")
+
+
+def _wrapped(text: str, indent: str, width: int, style: str = "") -> Iterator[Text]:
+    for line in textwrap.wrap(_clean(text), max(width - len(indent), 40), break_long_words=False, break_on_hyphens=False):
+        yield Text(indent + line, style=style)
+
+
+def _verdict(outcome: Outcome) -> Text:
+    errors, warnings = outcome.count("error"), outcome.count("warning")
+    counted = f"{len(outcome.checked)} targets, {outcome.resources} objects, {outcome.rules} rules in {outcome.seconds:.1f} s"
+    found = ", ".join(part for part in (_plural(errors, "error"), _plural(warnings, "warning")) if part) or "nothing found"
+    if outcome.problems:
+        return Text(
+            f"COULD NOT CHECK EVERYTHING: {_plural(len(outcome.problems), 'problem')}; {found} in the rest; {counted}", style="bold red"
+        )
+    if errors:
+        return Text(f"REFUSED: {found}; {counted}", style="bold red")
+    return Text(f"PASSED: {found}; {counted}", style="bold green")
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' if number != 1 else ''}" if number else ""

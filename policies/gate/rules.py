@@ -1,0 +1,176 @@
+"""The rules: what their METADATA says of them, and the bundle that OPA loads. One place for both kinds of rules.
+
+Most rules are Rego files (policies/rules). The few that judge how a target is built, before there are objects, are
+Python and are described here in the same terms.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from gate import kustomization, process, render, tools, validate
+from gate.model import GateError, Severity
+
+FOLDER = tools.POLICIES / "rules"
+# Nothing that reads the environment, reaches the network or gives two answers to one question.
+_FORBIDDEN = {"http.send", "opa.runtime", "net.lookup_ip_addr", "rand.intn", "uuid.rfc4122", "time.now_ns", "trace", "print"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What a rule says of itself. `needs_cluster`: it is only applied where a cluster's facts and objects are known."""
+
+    id: str
+    title: str
+    description: str
+    severity: Severity
+    fix: str
+    example: str = ""
+    references: tuple[tuple[str, str], ...] = ()
+    needs_cluster: bool = False
+    file: Path | None = None
+
+
+_BUILT_IN = (
+    Rule(
+        id=validate.RULE,
+        title="Every object fits the schema of the version that the cluster runs",
+        description="Unknown fields are refused by the API server or dropped without a word, so what they were meant to do never happens. "
+        "The schemas are the CRDs and the OpenAPI of the versions in cluster.yaml.",
+        severity="error",
+        fix="Write the field as the schema of that version has it.",
+        example="spec:\n  podTemplateOverrides: []   # Trainer 2.1 only",
+    ),
+    Rule(
+        id=kustomization.NO_REMOTE,
+        title="A build reads this repository and nothing else",
+        description="A remote resource changes without a pull request, and building it lets a pull request reach the network. "
+        "The target is not built.",
+        severity="error",
+        fix="Keep the manifest in this repository and name it by its path.",
+        example="resources:\n- https://example.com/runtime.yaml",
+    ),
+    Rule(
+        id=kustomization.NO_PLUGINS,
+        title="A build starts no other program",
+        description="Helm charts and function plugins run programs of a pull request's choice on the machine of the check. "
+        "The target is not built.",
+        severity="error",
+        fix="Use kustomize's built-in generators, transformers and patches.",
+        example="helmCharts:\n- name: trainer",
+    ),
+    Rule(
+        id=render.SELF_CONTAINED,
+        title="A run depends on nothing outside of its folder",
+        description="A TrainJob cannot be edited once it exists. A run that builds on a base or an overlay changes with the next "
+        "commit there: Trainer refuses the change and Argo CD retries it for ever.",
+        severity="error",
+        fix="Copy what the run needs into its folder: `gate new run` makes such a folder.",
+        example="# clusters/lab/runs/mine/kustomization.yaml\nresources:\n- ../../../../overlays/no-ib-kueue",
+    ),
+)
+
+
+@functools.cache
+def rules() -> dict[str, Rule]:
+    """All rules by id, sorted. Raises GateError where a rule's METADATA lacks what every rule must say."""
+    compiled = _compiled()
+    described = json.loads((compiled / "rules.json").read_text(encoding="utf-8"))
+    found = [*_BUILT_IN, *(_described(entry) for entry in described.get("annotations", []) if _package(entry)[:1] == ["rules"])]
+    return {rule.id: rule for rule in sorted(found, key=lambda rule: rule.id)}
+
+
+def bundle() -> Path:
+    """The compiled rules for `opa run`."""
+    return _compiled() / "bundle.tar.gz"
+
+
+def _package(entry: dict[str, Any]) -> list[str]:
+    return [str(part["value"]) for part in entry["path"][1:]]
+
+
+def _described(entry: dict[str, Any]) -> Rule:
+    annotations = entry["annotations"]
+    custom = annotations.get("custom", {})
+    file = FOLDER.parent.parent / "policies" / "rules" / Path(*_package(entry)[1:]).with_suffix(".rego")
+    lacking = [
+        key
+        for key, have in (("title", annotations), ("description", annotations), ("severity", custom), ("fix", custom))
+        if not have.get(key)
+    ]
+    if lacking:
+        raise GateError(f"METADATA lacks {', '.join(lacking)}", file=file)
+    return Rule(
+        id="/".join(_package(entry)[1:]).replace("_", "-"),
+        title=annotations["title"],
+        description=annotations["description"].strip(),
+        severity=custom["severity"],
+        fix=custom["fix"].strip(),
+        example=custom.get("example", "").rstrip(),
+        references=tuple((ref["ref"], ref.get("description", "")) for ref in annotations.get("related_resources", [])),
+        needs_cluster=custom.get("needs") == "cluster",
+        file=file,
+    )
+
+
+@functools.cache
+def _compiled() -> Path:
+    """The folder of bundle and METADATA for the rules as they are now; compiled again when a file has changed."""
+    files = sorted(path for path in FOLDER.rglob("*.rego") if not path.stem.endswith("_test"))
+    folder = tools.cache() / "rules" / _digest(files)
+    if (folder / "rules.json").exists():
+        return folder
+    opa = tools.binary("opa")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".making-") as name:
+        making = Path(name) / "rules"
+        making.mkdir()
+        current = json.loads(process.run([opa, "capabilities", "--current"]))
+        current["builtins"] = [builtin for builtin in current["builtins"] if builtin["name"] not in _FORBIDDEN]
+        current["allow_net"] = []
+        (making / "capabilities.json").write_text(json.dumps(current), encoding="utf-8")
+        ignore = ["--ignore", "*_test.rego"]
+        process.run([opa, "build", "-b", FOLDER, *ignore, "--capabilities", making / "capabilities.json", "-o", making / "bundle.tar.gz"])
+        described = process.run([opa, "inspect", "-a", "-f", "json", making / "bundle.tar.gz"])
+        (making / "rules.json").write_text(described, encoding="utf-8")
+        try:
+            making.rename(folder)
+        except OSError:  # another gate was faster; its result is the same
+            if not (folder / "rules.json").exists():
+                raise
+    return folder
+
+
+def _digest(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in (Path(__file__), *files):
+        digest.update(str(path.name).encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def explained(rule: Rule) -> str:
+    """What `gate explain` prints."""
+    parts = [f"{rule.id} ({rule.severity})", rule.title, "", rule.description, "", f"Fix: {rule.fix}"]
+    if rule.needs_cluster:
+        parts += ["", "Applied only where the cluster is known: a folder below clusters/, or --cluster."]
+    if rule.example:
+        parts += ["", "An example of the fault:", *(f"  {line}" for line in rule.example.splitlines())]
+    if rule.references:
+        parts += ["", *(f"{url}  {what}".rstrip() for url, what in rule.references)]
+    return "\n".join(parts)
+
+
+def table() -> str:
+    """The table of rules in policies/README.md."""
+    rows = ["| rule | severity | what must hold | judged without a cluster |", "| --- | --- | --- | --- |"]
+    for rule in rules().values():
+        title = rule.title.replace("|", "\\|")
+        rows.append(f"| `{rule.id}` | {rule.severity} | {title} | {'no' if rule.needs_cluster else 'yes'} |")
+    return "\n".join(rows)

@@ -1,0 +1,200 @@
+"""JSON Schemas of the objects, per version: from the CRDs of pinned modules and from Kubernetes' OpenAPI.
+
+A schema refuses what the API server would refuse or drop: unknown fields, wrong types, missing required fields,
+two elements with one key in a list that is a map. Sources: policies/schemas/sources.yaml.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from gate import source as yaml_source
+from gate.model import GateError
+
+Schema = dict[str, Any]
+SOURCES = Path(__file__).resolve().parent.parent / "schemas" / "sources.yaml"
+_QUANTITY = r"^[+-]?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE][+-]?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+_OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where the schemas of one component are read from; `versions` maps each known version to its module's hash."""
+
+    component: str
+    module: str
+    versions: Mapping[str, str]
+    default: str
+    crds: str | None = None
+    openapi: str | None = None
+    minor: bool = False
+
+    def resolve(self, wanted: str | None) -> str | None:
+        """The known version that a cluster's entry means, or None where it is not known."""
+        if wanted is None:
+            return self.default
+        if self.minor:
+            prefix = ".".join(wanted.split(".")[:2]) + "."
+            return next((version for version in self.versions if version.startswith(prefix)), None)
+        return wanted if wanted in self.versions else None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind in one API version: its schema, where it lives, and the component that defines it."""
+
+    schema: Schema
+    namespaced: bool
+    component: str
+
+
+@functools.cache
+def sources() -> dict[str, Source]:
+    """The known components in the order of sources.yaml."""
+    (document,) = yaml_source.load(SOURCES)
+    return {name: Source(component=name, **entry) for name, entry in document.value.items()}
+
+
+class Catalog:
+    """The schemas of all kinds that a cluster of the given versions has. Key: (apiVersion, kind)."""
+
+    def __init__(self, versions: Mapping[str, str]) -> None:
+        from gate import tools  # the cache is laid out there; a cycle at import otherwise
+
+        self.versions: dict[str, str] = {}
+        self.kinds: dict[tuple[str, str], Kind] = {}
+        self.definitions: dict[str, Schema] = {}
+        for name, source in sources().items():
+            version = source.resolve(versions.get(name))
+            if version is None:
+                known = ", ".join(source.versions)
+                raise GateError(f"versions.{name}: {versions[name]} is not known (known: {known}); add it to policies/schemas/sources.yaml")
+            file = tools.schema_file(name, version)
+            if not file.exists():
+                raise GateError(f"the schemas of {name} {version} are missing ({file}): run `make setup`")
+            stored = json.loads(file.read_text(encoding="utf-8"))
+            self.versions[name] = version
+            self.definitions.update(stored["definitions"])
+            for key, entry in stored["kinds"].items():
+                api_version, _, kind = key.rpartition("/")
+                self.kinds[(api_version, kind)] = Kind(entry["schema"], entry["namespaced"], name)
+
+    def scopes(self) -> tuple[list[str], list[str]]:
+        """The cluster-scoped and the namespaced kinds as Kind.group (core: Kind)."""
+        names: tuple[set[str], set[str]] = (set(), set())
+        for (api_version, kind), entry in self.kinds.items():
+            group = api_version.rpartition("/")[0]
+            names[entry.namespaced].add(f"{kind}.{group}" if group else kind)
+        return sorted(names[False]), sorted(names[True])
+
+    def groups(self) -> set[str]:
+        return {api_version.rpartition("/")[0] for api_version, _ in self.kinds}
+
+
+@functools.cache
+def catalog(versions: tuple[tuple[str, str], ...]) -> Catalog:
+    """The catalog for the `versions` of a cluster.yaml as sorted pairs. Raises GateError for an unknown version."""
+    return Catalog(dict(versions))
+
+
+def extract(source: Source, module: Path) -> dict[str, Any]:
+    """{"kinds": {"apiVersion/Kind": {"schema", "namespaced"}}, "definitions"} from the files of an unpacked module."""
+    if source.openapi:
+        return _from_openapi(json.loads((module / source.openapi).read_text(encoding="utf-8")))
+    kinds: dict[str, Any] = {}
+    for file in sorted(module.glob(source.crds or "")):
+        for document in yaml_source.load(file):
+            if document.value.get("kind") == "CustomResourceDefinition":
+                kinds.update(_from_crd(document.value))
+    if not kinds:
+        raise GateError(f"{source.module}: no CustomResourceDefinition in {source.crds}")
+    return {"kinds": kinds, "definitions": {}}
+
+
+def _from_crd(crd: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    spec = crd["spec"]
+    for version in spec["versions"]:
+        if not version.get("served", True):
+            continue
+        schema = _close(version.get("schema", {}).get("openAPIV3Schema", {"x-kubernetes-preserve-unknown-fields": True}))
+        properties = schema.setdefault("properties", {})
+        properties["apiVersion"] = properties["kind"] = {"type": "string"}
+        properties["metadata"] = {"$ref": f"#/definitions/{_OBJECT_META}"}
+        schema["required"] = sorted({*schema.get("required", []), "apiVersion", "kind", "metadata"})
+        key = f"{spec['group']}/{version['name']}/{spec['names']['kind']}"
+        yield key, {"schema": schema, "namespaced": spec["scope"] == "Namespaced"}
+
+
+def _close(schema: Any) -> Any:
+    """A structural schema as JSON Schema that refuses what the API server would prune."""
+    if not isinstance(schema, dict):
+        return schema
+    out: Schema = {}
+    for key, value in schema.items():
+        if key in ("properties", "patternProperties", "definitions"):
+            out[key] = {name: _close(child) for name, child in value.items()}
+        elif key in ("items", "additionalProperties", "not"):
+            out[key] = _close(value)
+        elif key in ("allOf", "anyOf", "oneOf"):
+            # inside a combination properties only add conditions: closing them would refuse their siblings
+            out[key] = value
+        elif key not in ("description", "default", "example", "x-kubernetes-validations", "externalDocs", "title"):
+            out[key] = value
+    if out.get("x-kubernetes-embedded-resource"):
+        out["x-kubernetes-preserve-unknown-fields"] = True
+    preserved = out.get("x-kubernetes-preserve-unknown-fields")
+    if out.get("type") == "object" and "additionalProperties" not in out and not preserved:
+        out["additionalProperties"] = False
+    if out.pop("nullable", False) and isinstance(out.get("type"), str):
+        out["type"] = [out["type"], "null"]
+    return out
+
+
+def _from_openapi(swagger: Mapping[str, Any]) -> dict[str, Any]:
+    definitions = {name: _close_definition(name, schema) for name, schema in swagger["definitions"].items()}
+    namespaced: dict[str, bool] = {}
+    for path, operations in swagger["paths"].items():
+        for operation in operations.values():
+            gvk = isinstance(operation, dict) and operation.get("x-kubernetes-group-version-kind")
+            if gvk and operation.get("x-kubernetes-action") in ("post", "put"):
+                key = _key(gvk)
+                namespaced[key] = namespaced.get(key, False) or "/namespaces/{namespace}/" in path
+    kinds = {}
+    for name, schema in swagger["definitions"].items():
+        for gvk in schema.get("x-kubernetes-group-version-kind", []):
+            key = _key(gvk)
+            if key in namespaced:
+                body = {**definitions[name], "required": sorted({*definitions[name].get("required", []), "apiVersion", "kind", "metadata"})}
+                kinds[key] = {"schema": body, "namespaced": namespaced[key]}
+    return {"kinds": kinds, "definitions": definitions}
+
+
+def _key(gvk: Mapping[str, str]) -> str:
+    return "/".join(part for part in (gvk["group"], gvk["version"], gvk["kind"]) if part)
+
+
+def _close_definition(name: str, schema: Schema) -> Schema:
+    if name.endswith("api.resource.Quantity"):
+        return {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "number"}, {"type": "string", "pattern": _QUANTITY}]}
+    if name.endswith("util.intstr.IntOrString"):
+        return {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}
+    if schema.get("type") == "object" and not schema.get("properties"):
+        # FieldsV1, RawExtension and the like: an object of any shape
+        return {"type": "object"}
+    closed: Schema = _close(schema)
+    # list-map keys of built-in kinds are not enforced by the API server as CRDs' are
+    kept: Schema = _without(closed, ("x-kubernetes-list-map-keys", "x-kubernetes-list-type", "x-kubernetes-group-version-kind", "format"))
+    return kept
+
+
+def _without(value: Any, keys: tuple[str, ...]) -> Any:
+    if isinstance(value, dict):
+        return {key: _without(child, keys) for key, child in value.items() if key not in keys}
+    if isinstance(value, list):
+        return [_without(child, keys) for child in value]
+    return value

