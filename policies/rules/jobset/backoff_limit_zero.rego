@@ -1,0 +1,65 @@
+# METADATA
+# title: A failed worker fails its Job
+# description: |
+#   MultiWorkerMirroredStrategy cannot take back a peer that restarts alone: the others abort or hang while they hold
+#   their GPUs. With a backoffLimit above 0 (Job's default is 6) the Job makes a new pod for the failed one alone, and
+#   JobSet, whose failurePolicy would recreate the whole gang, counts nothing. A podFailurePolicy that ignores some
+#   failures does the same for these.
+# related_resources:
+# - ref: https://github.com/tensorflow/tensorflow/issues/42498
+#   description: a peer that restarts alone has another incarnation
+# - ref: https://github.com/kubernetes-sigs/jobset/issues/825
+#   description: the JobSet counts no restart while the Job retries
+# custom:
+#   severity: error
+#   fix: "Write `backoffLimit: 0` in the Job template of every replicatedJob that runs workers."
+#   example: |
+#     replicatedJobs:
+#     - name: node
+#       template:
+#         spec:
+#           backoffLimit: 3
+package rules.jobset.backoff_limit_zero
+
+import data.lib
+
+report contains lib.in_workload(g.workload, lib.job_path(g, ["backoffLimit"]), message(limit)) if {
+	some g in lib.gangs
+	not lib.restarts_in_place(g.workload)
+	limit := object.get(lib.job_spec(g), "backoffLimit", null)
+	limit != 0
+	not limited_by_index(g, limit)
+}
+
+report contains lib.in_workload(g.workload, lib.job_path(g, ["backoffLimitPerIndex"]), message_per_index(limit)) if {
+	some g in lib.gangs
+	limit := lib.job_spec(g).backoffLimitPerIndex
+	limit > 0
+}
+
+report contains object.union(
+	lib.in_workload(g.workload, lib.job_path(g, ["podFailurePolicy", "rules", i, "action"]), message_ignored(rule.action)),
+	{"severity": "warning", "fix": "Leave the rule out, or write action: FailJob."},
+) if {
+	some g in lib.gangs
+	some i, rule in lib.job_spec(g).podFailurePolicy.rules
+	rule.action in {"Ignore", "FailIndex"}
+}
+
+# Where the limit is given per index and not in all, the one per index decides.
+limited_by_index(g, null) if lib.job_spec(g).backoffLimitPerIndex >= 0
+
+message(null) := "backoffLimit is not set and Job's default is 6: a failed worker is replaced alone and the others hang"
+
+message(limit) := sprintf("backoffLimit is %d: a failed worker is replaced alone and the others hang", [limit]) if {
+	limit != null
+}
+
+message_per_index(limit) := sprintf(
+	"backoffLimitPerIndex is %d: a failed worker is replaced alone and the others hang",
+	[limit],
+)
+
+message_ignored("Ignore") := "a podFailurePolicy rule ignores failures: such a worker is replaced alone and the others hang"
+
+message_ignored("FailIndex") := "a podFailurePolicy rule fails one index alone: the Job goes on and the other workers hang"

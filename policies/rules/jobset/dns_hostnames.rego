@@ -1,0 +1,24 @@
+# METADATA
+# title: Workers have names in DNS
+# description: |
+#   The addresses in TF_CONFIG are host names, {job}-{replicatedJob}-{replica}-{index}.{subdomain}. With
+#   enableDNSHostnames false JobSet makes no headless Service and sets no subdomain: no worker finds another.
+# related_resources:
+# - ref: https://jobset.sigs.k8s.io/docs/reference/jobset.v1alpha2/#jobset-x-k8s-io-v1alpha2-Network
+#   description: the network fields of a JobSet
+# custom:
+#   severity: error
+#   fix: "Remove `enableDNSHostnames: false` (the default is true)."
+#   example: |
+#     network:
+#       enableDNSHostnames: false
+package rules.jobset.dns_hostnames
+
+import data.lib
+
+report contains lib.in_workload(g.workload, ["spec", "network", "enableDNSHostnames"], message) if {
+	some g in lib.gangs
+	g.workload.jobset.spec.network.enableDNSHostnames == false
+}
+
+message := "enableDNSHostnames is false: the workers have no names in DNS and never find one another"

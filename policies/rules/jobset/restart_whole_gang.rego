@@ -1,0 +1,115 @@
+# METADATA
+# title: One failed worker restarts all workers
+# description: |
+#   A run of many workers meets failures of nodes and links. Its workers can only go on together, so the JobSet has to
+#   recreate all of them, a bounded number of times; they resume from the checkpoint. Without a failurePolicy the
+#   first failure ends the run. The actions RestartJob and RestartJobAndIgnoreMaxRestarts recreate one Job alone.
+# related_resources:
+# - ref: https://jobset.sigs.k8s.io/docs/concepts/#failure-policy
+#   description: failure policy of a JobSet
+# - ref: https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/features/features.go
+#   description: InPlaceRestart and RestartJob are feature gates, off by default
+# custom:
+#   severity: error
+#   fix: "Write `failurePolicy: {maxRestarts: 3}` in the spec of the JobSet (runtime: spec.template.spec)."
+#   example: |
+#     spec:
+#       replicatedJobs: [{name: node}]
+#       # no failurePolicy
+package rules.jobset.restart_whole_gang
+
+import data.lib
+
+report contains lib.in_workload(w, ["spec", "failurePolicy"], message) if {
+	some w in workloads
+	not w.jobset.spec.failurePolicy
+	message := "failurePolicy is not set: the first failed worker ends the run, nothing restarts all workers"
+}
+
+report contains lib.in_workload(w, ["spec", "failurePolicy", "maxRestarts"], message) if {
+	some w in workloads
+	w.jobset.spec.failurePolicy
+	not w.jobset.spec.failurePolicy.maxRestarts
+	not restarts_without_limit(w)
+	message := "maxRestarts is not set and its default is 0: the first failed worker ends the run, nothing restarts all workers"
+}
+
+report contains object.union(lib.in_workload(w, ["spec", "failurePolicy", "maxRestarts"], message), {"severity": "warning"}) if {
+	some w in workloads
+	w.jobset.spec.failurePolicy.maxRestarts == 0
+	not restarts_without_limit(w)
+	message := "maxRestarts is 0: the first failed worker ends the run, nothing restarts all workers"
+}
+
+report contains object.union(finding(w, ["rules", i, "action"], message_alone(w, rule.action)), alone_severity(w)) if {
+	some w in workloads
+	some i, rule in w.jobset.spec.failurePolicy.rules
+	startswith(rule.action, "RestartJob")
+	not startswith(rule.action, "RestartJobSet")
+	concerns_gang(w, rule)
+}
+
+report contains warning(w, ["rules", i, "action"], message) if {
+	some w in workloads
+	some i, rule in w.jobset.spec.failurePolicy.rules
+	rule.action == "RestartJobSetAndIgnoreMaxRestarts"
+	matches_everything(rule)
+	message := "every failure restarts all workers without limit: a run that always fails holds its GPUs for ever"
+}
+
+report contains finding(w, ["restartStrategy"], message) if {
+	some w in workloads
+	w.jobset.spec.failurePolicy.restartStrategy == "InPlaceRestart"
+	not lib.restarts_in_place(w)
+	message := sprintf("restartStrategy is InPlaceRestart: JobSet refuses it unless every backoffLimit is %d", [lib.max_int32])
+}
+
+report contains warning(w, ["restartStrategy"], message) if {
+	some w in workloads
+	lib.restarts_in_place(w)
+	message := "restartStrategy is InPlaceRestart: JobSet refuses it unless its alpha feature gate InPlaceRestart is on"
+}
+
+workloads contains g.workload if some g in lib.gangs
+
+finding(w, rest, message) := object.union(
+	lib.in_workload(w, array.concat(["spec", "failurePolicy"], rest), message),
+	{"fix": "Use maxRestarts with the strategy Recreate or BlockingRecreate, and only rules that restart the whole JobSet."},
+)
+
+warning(w, rest, message) := object.union(finding(w, rest, message), {"severity": "warning"})
+
+# Whether the rule can be applied to a Job that runs workers.
+concerns_gang(w, rule) if {
+	some p in w.pods
+	p.tensorflow
+	p.name in object.get(rule, "targetReplicatedJobs", [p.name])
+}
+
+matches_everything(rule) if {
+	count(object.get(rule, "onJobFailureReasons", [])) == 0
+	count(object.get(rule, "onJobFailureMessagePatterns", [])) == 0
+}
+
+restarts_without_limit(w) if {
+	some rule in w.jobset.spec.failurePolicy.rules
+	rule.action == "RestartJobSetAndIgnoreMaxRestarts"
+}
+
+# Workers of one and the same Job are restarted together by RestartJob as well, where JobSet allows it.
+jobs(w) := sum([object.get(w.jobset.spec.replicatedJobs[p.replicatedJob], "replicas", 1) |
+	some p in w.pods
+	p.tensorflow
+])
+
+alone_severity(w) := {"severity": "error"} if jobs(w) > 1
+
+alone_severity(w) := {"severity": "warning"} if jobs(w) == 1
+
+message_alone(w, action) := sprintf("action is %s: one Job of %d restarts alone and the other workers hang", [action, jobs(w)]) if {
+	jobs(w) > 1
+}
+
+message_alone(w, action) := sprintf("action is %s: JobSet refuses it unless its alpha feature gate RestartJob is on", [action]) if {
+	jobs(w) == 1
+}

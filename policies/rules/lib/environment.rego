@@ -1,0 +1,44 @@
+# METADATA
+# title: Environment variables as a container gets them
+# description: |
+#   The last entry of `env` counts, literal or from a ConfigMap's key; else the last ConfigMap of `envFrom` that has the
+#   variable. Undefined where the value comes from elsewhere or from a ConfigMap that is not in the input.
+package lib.environment
+
+import data.lib
+
+# {"value", "object", "path"}: where `object` is null the path leads into the workload, else into that object.
+variable(g, i, name) := {"value": entry.value, "object": null, "path": path} if {
+	entry := lib.env(lib.containers(g)[i], name).entry
+	is_string(entry.value)
+	path := lib.container_path(g, i, ["env", lib.env(lib.containers(g)[i], name).index, "value"])
+}
+
+variable(g, i, name) := setting(g, source.name, source.key) if {
+	source := lib.env(lib.containers(g)[i], name).entry.valueFrom.configMapKeyRef
+}
+
+variable(g, i, name) := found[count(found) - 1] if {
+	container := lib.containers(g)[i]
+	not lib.env(container, name)
+	found := [value |
+		some source in container.envFrom
+		prefix := object.get(source, "prefix", "")
+		startswith(name, prefix)
+		value := setting(g, source.configMapRef.name, trim_prefix(name, prefix))
+	]
+	count(found) > 0
+}
+
+# A key of a ConfigMap in the workload's namespace.
+setting(g, name, key) := [{"value": value, "object": i, "path": ["data", key]} |
+	some i, manifest in lib.objects("", "ConfigMap")
+	manifest.metadata.name == name
+	object.get(manifest.metadata, "namespace", "") == g.workload.namespace
+	value := manifest.data[key]
+][0]
+
+# A finding at the place that a value comes from.
+finding(g, variable, message) := lib.in_workload(g.workload, variable.path, message) if variable.object == null
+
+finding(_, variable, message) := lib.at(variable.object, variable.path, message) if variable.object != null

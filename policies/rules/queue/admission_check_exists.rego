@@ -1,0 +1,32 @@
+# METADATA
+# title: The admission checks of a ClusterQueue exist
+# description: |
+#   One AdmissionCheck that does not exist makes the whole ClusterQueue inactive (AdmissionCheckNotFound): nothing that
+#   is sent to it is ever admitted.
+# related_resources:
+# - ref: https://kueue.sigs.k8s.io/docs/concepts/admission_check/
+# custom:
+#   severity: error
+#   needs: cluster
+#   fix: "Write the name of an existing AdmissionCheck, add it, or remove the check from the ClusterQueue."
+#   example: |
+#     kind: ClusterQueue
+#     metadata: {name: vision}
+#     spec:
+#       admissionChecksStrategy:
+#         admissionChecks:
+#         - name: provisoning  # the AdmissionCheck is called provisioning
+package rules.queue.admission_check_exists
+
+import data.lib
+
+report contains lib.at(i, path, sprintf("AdmissionCheck %s does not exist (there is: %s): the ClusterQueue is inactive and admits nothing", [name, lib.names("kueue.x-k8s.io", "AdmissionCheck", "")])) if {
+	some i, queue in lib.objects("kueue.x-k8s.io", "ClusterQueue")
+	some path, name in checks(queue)
+	not lib.exists("kueue.x-k8s.io", "AdmissionCheck", "", name)
+}
+
+checks(queue) := object.union(
+	{["spec", "admissionChecks", n]: name | some n, name in queue.spec.admissionChecks},
+	{["spec", "admissionChecksStrategy", "admissionChecks", n, "name"]: check.name | some n, check in queue.spec.admissionChecksStrategy.admissionChecks},
+)

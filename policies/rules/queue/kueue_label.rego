@@ -1,0 +1,95 @@
+# METADATA
+# title: Every run is queued
+# description: |
+#   Kueue queues a TrainJob by the label on its own metadata, a JobSet likewise if nothing owns it. Without the label
+#   it starts at once and takes GPUs that a queue promised to others; where Kueue manages jobs without queue name it
+#   stays suspended without a Workload and nobody says why. A run is queued otherwise if Kueue gives it the namespace's
+#   LocalQueue `default`, or if its runtime has podGroupPolicy.volcano. podGroupPolicy.coscheduling queues nothing.
+# related_resources:
+# - ref: https://github.com/kubernetes-sigs/kueue/issues/3711
+#   description: the queue of a job is read from the topmost managed object
+# - ref: https://github.com/kubernetes-sigs/kueue/blob/v0.17.0/pkg/controller/jobframework/defaults.go
+#   description: which jobs are suspended, and the default LocalQueue
+# custom:
+#   severity: error
+#   fix: "Write the label `kueue.x-k8s.io/queue-name: <LocalQueue of the namespace>` in metadata.labels of the TrainJob (or JobSet) itself."
+#   example: |
+#     apiVersion: trainer.kubeflow.org/v1alpha1
+#     kind: TrainJob
+#     metadata: {name: resnet, namespace: vision}  # no label kueue.x-k8s.io/queue-name
+#     spec:
+#       runtimeRef: {name: tf-resnet}
+package rules.queue.kueue_label
+
+import data.lib
+import data.lib.queueing
+
+report contains lib.at(w.object, label_path, sprintf("%s: nothing queues this TrainJob, it starts at once outside every quota", [fault(w)])) if {
+	some w in unqueued
+	w.kind == "TrainJob"
+	by_kueue(w)
+}
+
+report contains object.union(
+	lib.at(w.object, ["spec", "runtimeRef", "name"], message),
+	{"fix": "Use a runtime with `podGroupPolicy: {volcano: {}}`, `schedulerName: volcano` in its pods and a queue annotation."},
+) if {
+	some w in unqueued
+	w.kind == "TrainJob"
+	w.runtime != null
+	lib.has_volcano
+	not lib.has_kueue
+	message := sprintf("runtime %s has no podGroupPolicy.volcano: nothing queues this TrainJob, it starts at once outside every quota", [input.objects[w.object].spec.runtimeRef.name])
+}
+
+report contains object.union(lib.at(w.object, label_path, message), {"severity": severity(w, taken)}) if {
+	some w in unqueued
+	w.kind == "JobSet"
+	kueue_is_possible
+	taken := {resource | some resource, amount in w.demand; amount > 0; resource in queueing.covered}
+	count(taken) > 0
+	message := sprintf("%s: the JobSet takes %s, which a ClusterQueue gives out, outside its quota", [fault(w), lib.joined([r | some r in taken])])
+}
+
+label_path := ["metadata", "labels", queueing.label]
+
+unqueued := [w | some w in queueing.runs; not queueing.local_queue(w); not queueing.volcano(w)]
+
+kueue_is_possible if lib.has_kueue
+
+kueue_is_possible if input.cluster == null
+
+# Where Volcano may queue as well, the runtime must be known not to use it.
+by_kueue(_) if {
+	lib.has_kueue
+	not lib.has_volcano
+}
+
+by_kueue(w) if {
+	lib.has_kueue
+	w.runtime != null
+}
+
+by_kueue(w) if {
+	input.cluster == null
+	w.runtime != null
+	w.tensorflow
+}
+
+fault(w) := "label kueue.x-k8s.io/queue-name is missing" if not label_path[2] in object.keys(labels(w))
+
+fault(w) := "label kueue.x-k8s.io/queue-name is empty" if label_path[2] in object.keys(labels(w))
+
+labels(w) := object.get(input.objects[w.object], ["metadata", "labels"], {})
+
+severity(w, _) := "error" if w.tensorflow
+
+severity(_, taken) := "error" if {
+	some resource in taken
+	lib.extended(resource)
+}
+
+severity(w, taken) := "warning" if {
+	not w.tensorflow
+	every resource in taken { not lib.extended(resource) }
+}

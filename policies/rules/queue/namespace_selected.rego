@@ -1,0 +1,85 @@
+# METADATA
+# title: A ClusterQueue selects the namespaces of its LocalQueues
+# description: |
+#   A ClusterQueue admits only from namespaces that its namespaceSelector selects. An absent selector selects none,
+#   an empty one ({}) selects all. What comes from another namespace stays inadmissible.
+# related_resources:
+# - ref: https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/#namespace-selector
+# custom:
+#   severity: error
+#   needs: cluster
+#   fix: "Write `namespaceSelector: {}` for all namespaces, or labels that the namespace has (every namespace has kubernetes.io/metadata.name)."
+#   example: |
+#     kind: ClusterQueue
+#     metadata: {name: vision}
+#     spec:  # no namespaceSelector: nothing is selected
+#       resourceGroups: []
+package rules.queue.namespace_selected
+
+import data.lib
+
+report contains lib.at(i, ["spec", "namespaceSelector"], message) if {
+	some i, queue in lib.objects("kueue.x-k8s.io", "ClusterQueue")
+	object.get(queue.spec, "namespaceSelector", null) == null
+	some local in locals(queue)
+	message := sprintf("namespaceSelector is not set and selects no namespace: nothing in LocalQueue %s/%s is ever admitted", [local.metadata.namespace, local.metadata.name])
+}
+
+report contains lib.at(i, ["spec", "namespaceSelector"], message) if {
+	some i, queue in lib.objects("kueue.x-k8s.io", "ClusterQueue")
+	some local in locals(queue)
+	failed := unmet(queue.spec.namespaceSelector, local.metadata.namespace)
+	count(failed) > 0
+	message := sprintf("namespaceSelector does not select namespace %s (%s): nothing in its LocalQueue %s is ever admitted", [local.metadata.namespace, lib.joined(failed), local.metadata.name])
+}
+
+locals(queue) := [local |
+	some local in lib.objects("kueue.x-k8s.io", "LocalQueue")
+	local.spec.clusterQueue == queue.metadata.name
+]
+
+# The requirements that a namespace surely does not meet.
+unmet(selector, namespace) := array.concat(
+	[sprintf("%s must be %s", [key, value]) |
+		some key, value in selector.matchLabels
+		known(namespace, key)
+		object.get(labels(namespace), key, null) != value
+	],
+	[sprintf("%s %s %s", [e.key, e.operator, concat(",", object.get(e, "values", []))]) |
+		some e in selector.matchExpressions
+		known(namespace, e.key)
+		fails(e, object.get(labels(namespace), e.key, null))
+	],
+)
+
+labels(namespace) := object.union(
+	object.union_n([object.get(o.metadata, "labels", {}) | some o in manifests(namespace)]),
+	{"kubernetes.io/metadata.name": namespace},
+)
+
+manifests(namespace) := [o | some o in lib.objects("", "Namespace"); o.metadata.name == namespace]
+
+# Labels of a namespace that is not in the input are unknown, but for its name.
+known(_, "kubernetes.io/metadata.name")
+
+known(namespace, _) if count(manifests(namespace)) > 0
+
+fails(e, value) if {
+	e.operator == "In"
+	not value in e.values
+}
+
+fails(e, value) if {
+	e.operator == "NotIn"
+	value in e.values
+}
+
+fails(e, value) if {
+	e.operator == "Exists"
+	value == null
+}
+
+fails(e, value) if {
+	e.operator == "DoesNotExist"
+	value != null
+}

@@ -1,0 +1,48 @@
+# METADATA
+# title: Every object has one owner
+# description: |
+#   The same object twice: whichever is applied last overwrites the other, and where the two belong to different
+#   applications, each undoes the other's change and pruning one deletes the object of both.
+# related_resources:
+# - ref: https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/#fail-the-sync-if-a-shared-resource-is-found
+#   description: shared resources in Argo CD
+# custom:
+#   severity: error
+#   fix: "Keep the object in one place and build both from there, or give one of them another name."
+#   example: |
+#     - {apiVersion: v1, kind: ConfigMap, metadata: {name: code, namespace: training}}
+#     - {apiVersion: v1, kind: ConfigMap, metadata: {name: code, namespace: training}}
+package rules.scope.one_owner
+
+import data.lib
+
+report contains object.union(lib.at(judged(same), ["metadata", "name"], message), severity(same)) if {
+	some key, same in places
+	count(same) > 1
+	message := sprintf("%s is there %d times: the one applied last overwrites the others", [key.kind, count(same)])
+}
+
+# Where each object is, by what identifies it.
+places[key] contains i if {
+	some i, manifest in input.objects
+	key := {
+		"group": lib.api_group(manifest),
+		"kind": manifest.kind,
+		"namespace": object.get(manifest.metadata, "namespace", ""),
+		"name": manifest.metadata.name,
+	}
+}
+
+# The last one that belongs to the target.
+judged(same) := max([i | some i in same; input.members[i]])
+
+# Two equal Namespaces do no harm to one another.
+severity(same) := {"severity": "warning"} if harmless(same)
+
+severity(same) := {} if not harmless(same)
+
+harmless(same) if {
+	count({input.objects[i] | some i in same}) == 1
+	some i in same
+	input.objects[i].kind == "Namespace"
+}

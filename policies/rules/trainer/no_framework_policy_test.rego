@@ -1,0 +1,40 @@
+package rules_test.trainer.no_framework_policy
+
+import data.rules.trainer.no_framework_policy.report
+import data.rules_test.fixture
+
+with_policy(document, policy) := fixture.set(document, "/workloads/0", "mlPolicy", {"numNodes": 2, policy: {}})
+
+finding(policy) := fixture.at(
+	1,
+	["spec", "mlPolicy", policy],
+	sprintf("mlPolicy.%s is another framework's policy: Trainer starts the pods in its way, not as TensorFlow workers", [policy]),
+)
+
+test_fail_any if {
+	every policy in ["torch", "mpi", "jax", "flux", "xgboost"] {
+		report == {finding(policy)} with input as with_policy(fixture.trainjob, policy)
+	}
+}
+
+test_fail_runtime_alone if {
+	report == {finding("torch")} with input as with_policy(fixture.runtime, "torch")
+}
+
+test_fail_mpi_without_label if {
+	document := fixture.set(with_policy(fixture.trainjob, "mpi"), "/workloads/0", "framework", "")
+	report == {object.union(finding("mpi"), {"severity": "warning"})} with input as document
+}
+
+test_success_plain if {
+	report == set() with input as fixture.trainjob
+}
+
+test_success_not_tensorflow if {
+	report == set() with input as with_policy(fixture.torch, "torch")
+}
+
+test_success_horovod if {
+	document := fixture.set(with_policy(fixture.trainjob, "mpi"), "/workloads/0", "framework", "horovod")
+	report == set() with input as document
+}

@@ -1,0 +1,42 @@
+# METADATA
+# title: The Jobs that Trainer fills in have the container that it fills in
+# description: |
+#   Trainer writes a TrainJob's image, command, env and resources into the container `node` of the trainer's Job
+#   (dataset-initializer and model-initializer: the container of that name). Its webhook refuses a runtime without.
+# related_resources:
+# - ref: https://github.com/kubeflow/trainer/blob/v2.3.0/pkg/webhooks/trainingruntime_webhook.go
+#   description: what the webhook asks for
+# - ref: https://github.com/kubeflow/trainer/issues/2719
+#   description: a runtime whose container has another name
+# custom:
+#   severity: error
+#   fix: "Name the container that trains `node` (of an initializer's Job: as the label says)."
+#   example: |
+#     replicatedJobs:
+#     - name: node
+#       template:
+#         metadata:
+#           labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}
+#         spec: {template: {spec: {containers: [{name: tensorflow}]}}}
+package rules.trainer.node_container
+
+import data.lib
+
+report contains lib.at(i, array.concat(path, place(containers)), message) if {
+	some i, runtime in lib.runtimes
+	some n, job in runtime.spec.template.spec.replicatedJobs
+	wanted := lib.ancestor_containers[lib.ancestor(job)]
+	containers := object.get(job.template, ["spec", "template", "spec", "containers"], [])
+	names := [c.name | some c in containers]
+	not wanted in names
+	path := ["spec", "template", "spec", "replicatedJobs", n, "template", "spec", "template", "spec", "containers"]
+	message := sprintf(
+		"no container is named %s (there is: %s): Trainer refuses the runtime, and would not reach its image, command and env",
+		[wanted, lib.joined(names)],
+	)
+}
+
+# The one container whose name is wrong, else the list.
+place(containers) := [0, "name"] if count(containers) == 1
+
+place(containers) := [] if count(containers) != 1

@@ -1,0 +1,104 @@
+# METADATA
+# title: Runtime patches reach what the runtime has
+# description: |
+#   A runtimePatch (2.1: podTemplateOverride) changes Jobs and containers that the runtime has; one that it names anew has
+#   no image and cannot get one. Trainer's webhook also refuses env of the containers that have an API of their own, and
+#   a manager that is no domain-prefixed path: the TrainJob is not created.
+# related_resources:
+# - ref: https://github.com/kubeflow/trainer/blob/v2.3.0/pkg/runtime/framework/plugins/jobset/jobset.go
+#   description: what the webhook refuses
+# custom:
+#   severity: error
+#   fix: "Patch only replicatedJobs and containers of the runtime, by the names that they have there."
+#   example: |
+#     runtimePatches:
+#     - manager: example.com/team
+#       trainingRuntimeSpec: {template: {spec: {replicatedJobs: [{name: node, template: {spec: {template: {spec: {
+#         containers: [{name: node, env: [{name: EPOCHS, value: "3"}]}]}}}}}]}}}
+package rules.trainer.runtime_patches
+
+import data.lib
+
+# A domain-prefixed path, as Kubernetes has it: example.com/name.
+domain_prefixed := `^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$`
+
+report contains object.union(lib.at(i, ["spec", "runtimePatches", n, "manager"], message), {"fix": fix}) if {
+	some i, trainjob in lib.objects("trainer.kubeflow.org", "TrainJob")
+	some n, patch in trainjob.spec.runtimePatches
+	not regex.match(domain_prefixed, patch.manager)
+	message := sprintf("manager %s is no domain-prefixed path: Trainer refuses the TrainJob", [patch.manager])
+	fix := "Write a domain and a path, such as `manager: example.com/team`."
+}
+
+report contains lib.at(p.object, p.path, message) if {
+	some p in patches
+	not p.job in object.keys(has(p.runtime))
+	message := sprintf("the runtime has no replicatedJob %s (it has: %s): a patch cannot add one", [
+		p.job,
+		lib.joined(object.keys(has(p.runtime))),
+	])
+}
+
+report contains lib.at(p.object, array.concat(p.pod, [list, c, "name"]), message) if {
+	some p in patches
+	names := has(p.runtime)[p.job]
+	some list in ["containers", "initContainers"]
+	some c, container in p.spec[list]
+	not container.name in names
+	message := sprintf("the runtime's replicatedJob %s has no container %s (it has: %s): a patch cannot add one", [
+		p.job,
+		container.name,
+		lib.joined(names),
+	])
+}
+
+report contains object.union(lib.at(p.object, array.concat(p.pod, ["containers", c, "env"]), message), {"fix": fix}) if {
+	some p in patches
+	some c, container in p.spec.containers
+	count(object.get(container, "env", [])) > 0
+	field := own_env[container.name]
+	message := sprintf("a patch gives env to the container %s: Trainer refuses the TrainJob", [container.name])
+	fix := sprintf("Write these variables in %s of the TrainJob.", [field])
+}
+
+own_env := {
+	"node": "spec.trainer.env",
+	"dataset-initializer": "spec.initializer.dataset.env",
+	"model-initializer": "spec.initializer.model.env",
+}
+
+# The replicatedJobs that are patched: where, in which runtime, and the pod spec that is given.
+patches contains {"object": i, "runtime": w.runtime, "job": job.name, "path": path, "pod": pod, "spec": spec} if {
+	some w in patched
+	i := w.object
+	some n, patch in input.objects[i].spec.runtimePatches
+	some j, job in patch.trainingRuntimeSpec.template.spec.replicatedJobs
+	base := ["spec", "runtimePatches", n, "trainingRuntimeSpec", "template", "spec", "replicatedJobs", j]
+	path := array.concat(base, ["name"])
+	pod := array.concat(base, ["template", "spec", "template", "spec"])
+	spec := object.get(job, ["template", "spec", "template", "spec"], {})
+}
+
+# Trainer 2.1.
+patches contains {"object": i, "runtime": w.runtime, "job": job.name, "path": path, "pod": pod, "spec": spec} if {
+	some w in patched
+	i := w.object
+	some n, override in input.objects[i].spec.podTemplateOverrides
+	some j, job in override.targetJobs
+	path := ["spec", "podTemplateOverrides", n, "targetJobs", j, "name"]
+	pod := ["spec", "podTemplateOverrides", n, "spec"]
+	spec := object.get(override, "spec", {})
+}
+
+patched contains w if {
+	some w in input.workloads
+	w.kind == "TrainJob"
+	w.runtime != null
+}
+
+# The replicatedJobs of a runtime with the names of their containers.
+has(runtime) := {job.name: names |
+	some job in input.objects[runtime].spec.template.spec.replicatedJobs
+	pod := object.get(job, ["template", "spec", "template", "spec"], {})
+	names := {c.name | some list in ["containers", "initContainers"]; some c in pod[list]}
+}

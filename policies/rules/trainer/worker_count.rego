@@ -1,0 +1,39 @@
+# METADATA
+# title: TF_NUM_WORKERS is the number of workers
+# description: |
+#   TF_NUM_WORKERS tells each worker how many there are. Where it is above numNodes, all wait for workers that never come;
+#   where it is below, some are left out and find no place in the cluster. A patch that changes numNodes easily
+#   misses it.
+# related_resources:
+# - ref: https://www.tensorflow.org/guide/distributed_training#setting_up_the_tf_config_environment_variable
+#   description: every worker lists all workers
+# custom:
+#   severity: error
+#   fix: |
+#     Write the same number in both, or let the run's own kustomization copy spec.trainer.numNodes into
+#     spec.trainer.env.[name=TF_NUM_WORKERS].value by a replacement.
+#   example: |
+#     kind: TrainJob
+#     spec:
+#       trainer:
+#         numNodes: 4
+#         env: [{name: TF_NUM_WORKERS, value: "2"}]
+package rules.trainer.worker_count
+
+import data.lib
+
+report contains object.union(lib.in_workload(g.workload, path, message), severity(g.workload)) if {
+	some g in lib.tensorflow_pods
+	some i, container in lib.containers(g)
+	variable := lib.env(container, "TF_NUM_WORKERS")
+	value := variable.entry.value
+	size := lib.gang_size(g.workload)
+	not value == sprintf("%d", [size])
+	path := lib.container_path(g, i, ["env", variable.index, "value"])
+	message := sprintf("TF_NUM_WORKERS is %v and the number of workers is %d: the workers do not agree on their cluster", [value, size])
+}
+
+# A TrainJob can still give both numbers of a runtime.
+severity(w) := {"severity": "warning"} if endswith(w.kind, "TrainingRuntime")
+
+severity(w) := {"severity": "error"} if not endswith(w.kind, "TrainingRuntime")

@@ -1,0 +1,61 @@
+package rules_test.trainer.worker_count
+
+import data.rules.trainer.worker_count.report
+import data.rules_test.fixture
+
+workers(value) := {"name": "TF_NUM_WORKERS", "value": value}
+
+with_env(document, env) := fixture.with_container(document, "env", env)
+
+finding(index, value, size, severity) := object.union(
+	fixture.in_workload(fixture.container_path(["env", index, "value"]), message(value, size)),
+	{"severity": severity},
+)
+
+message(value, size) := sprintf(
+	"TF_NUM_WORKERS is %s and the number of workers is %d: the workers do not agree on their cluster",
+	[value, size],
+)
+
+test_fail_more if {
+	report == {finding(0, "4", 2, "error")} with input as with_env(fixture.trainjob, [workers("4")])
+}
+
+test_fail_no_number if {
+	report == {finding(0, "two", 2, "error")} with input as with_env(fixture.trainjob, [workers("two")])
+}
+
+# Kubernetes takes the last of two entries.
+test_fail_last_counts if {
+	report == {finding(2, "1", 2, "error")} with input as with_env(
+		fixture.trainjob,
+		[workers("2"), {"name": "EPOCHS", "value": "1"}, workers("1")],
+	)
+}
+
+test_fail_one_node_waits_for_two if {
+	report == {finding(0, "2", 1, "error")} with input as with_env(fixture.single, [workers("2")])
+}
+
+test_fail_jobset if {
+	report == {finding(0, "3", 4, "error")} with input as with_env(fixture.jobset, [workers("3")])
+}
+
+test_fail_runtime_may_still_be_overridden if {
+	report == {finding(0, "3", 2, "warning")} with input as with_env(fixture.runtime, [workers("3")])
+}
+
+test_success_equal if {
+	report == set() with input as with_env(fixture.trainjob, [workers("2")])
+	report == set() with input as with_env(fixture.jobset, [workers("4")])
+}
+
+test_success_absent_or_from_elsewhere if {
+	report == set() with input as fixture.trainjob
+	elsewhere := {"name": "TF_NUM_WORKERS", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}
+	report == set() with input as with_env(fixture.trainjob, [elsewhere])
+}
+
+test_success_not_tensorflow if {
+	report == set() with input as with_env(fixture.torch, [workers("4")])
+}

@@ -1,0 +1,51 @@
+# METADATA
+# title: Kueue and Trainer speak the same TrainJob
+# description: |
+#   Kueue 0.17 and later writes what it decides into spec.runtimePatches, which Trainer before 2.2 does not have: the API
+#   server drops it and the TrainJob stays suspended for ever, although its Workload is admitted. Kueue 0.16 and earlier
+#   writes spec.podTemplateOverrides, which Trainer 2.2 has removed, with the same end.
+# related_resources:
+# - ref: https://github.com/kubernetes-sigs/kueue/issues/14722
+#   description: Kueue for TrainJobs of Trainer 2.2 needs runtimePatches
+# - ref: https://github.com/kubernetes-sigs/kueue/issues/11931
+#   description: an admitted TrainJob that stays suspended
+# custom:
+#   severity: error
+#   needs: cluster
+#   fix: "Run Kueue 0.16 with Trainer 2.1, and Kueue 0.17 or later with Trainer 2.2 or later; raise both in one change."
+#   example: |
+#     # cluster.yaml
+#     versions: {kubernetes: "1.35", trainer: "2.1.0", kueue: "0.17.0"}
+package rules.versions.kueue_and_trainer
+
+import data.lib
+
+report contains finding if {
+	queued
+	semver.compare(kueue, "0.17.0") >= 0
+	semver.compare(trainer, "2.2.0") < 0
+	finding := lib.of_cluster(["versions", "kueue"], sprintf(
+		"Kueue %s writes spec.runtimePatches, which Trainer %s does not have: admitted TrainJobs stay suspended for ever",
+		[kueue, trainer],
+	))
+}
+
+report contains finding if {
+	queued
+	semver.compare(kueue, "0.17.0") < 0
+	semver.compare(trainer, "2.2.0") >= 0
+	finding := lib.of_cluster(["versions", "kueue"], sprintf(
+		"Kueue %s writes spec.podTemplateOverrides, which Trainer %s does not have: admitted TrainJobs stay suspended for ever",
+		[kueue, trainer],
+	))
+}
+
+kueue := input.cluster.versions.kueue
+
+trainer := input.versions.trainer
+
+# Only where Kueue queues TrainJobs at all.
+queued if {
+	some job in lib.objects("trainer.kubeflow.org", "TrainJob")
+	job.metadata.labels["kueue.x-k8s.io/queue-name"]
+}
