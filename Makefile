@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 GATE := $(VENV)/bin/gate
 
-.PHONY: help setup check test lint format lock clean
+.PHONY: help setup check test lint format lock docs clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -43,3 +43,6 @@ lock: $(VENV)/.ready ## pin again what pyproject.toml names
 
 clean: ## remove the virtual environment (the cache outside the checkout stays)
 	@rm -rf $(VENV) *.egg-info
+
+docs: setup ## write the generated parts of the documents
+	@$(GATE) rules --markdown > .rules.md && sed -i -e '/<!-- rules -->/,/<!-- \/rules -->/{//!d}' -e '/<!-- rules -->/r .rules.md' policies/README.md && rm .rules.md

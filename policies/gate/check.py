@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from gate import evaluate, facts, kustomization, locate, render, resolve, rules, schemas, validate
+from gate import evaluate, facts, kustomization, locate, render, resolve, rules, schemas, scripts, validate
 from gate.facts import Facts
-from gate.model import SEVERITIES, Checked, Fault, Finding, GateError, Outcome, Place, Problem, Resource, Unit, dotted
+from gate.model import SEVERITIES, Checked, Fault, Finding, GateError, Outcome, Place, Problem, Resource, Rule, Unit, dotted
 
 Progress = Callable[[str], None]
 
@@ -43,8 +43,16 @@ def repository(start: Path) -> Path:
 def targets(root: Path, paths: Sequence[Path], cluster: str | None) -> list[Target]:
     """The targets for the paths on the command line; for none: all clusters, overlays and training/."""
     given = _given_cluster(root, cluster) if cluster else None
-    wanted = list(paths) or _everything(root)
-    return [_target(root, path.absolute(), given) for path in wanted]
+    wanted = [each for path in paths for each in _expanded(path.absolute())] if paths else _everything(root)
+    return [_target(root, path, given) for path in wanted]
+
+
+def _expanded(path: Path) -> list[Path]:
+    """A repository stands for everything in it, a folder of clusters for each of them."""
+    if (path / "clusters").is_dir():
+        return _everything(path)
+    clusters = sorted(file.parent for file in path.glob(f"*/{facts.FILE_NAME}")) if path.is_dir() else []
+    return clusters if clusters and not kustomization.kustomization_file(path) else [path]
 
 
 def _everything(root: Path) -> list[Path]:
@@ -87,9 +95,8 @@ def _target(root: Path, path: Path, given: _Cluster | None) -> Target:
         if path.suffix == ".py":
             return Target(name=name, kind="script", path=path, facts=own.facts if own else None)
         kind = "run" if given is None and own else "kustomization" if kustomization.kustomization_file(path) else "file"
-        ignore = [path / facts.FILE_NAME]
-        units = tuple(render.units(path, ignore=ignore))
-        beside = tuple(render.units(own.folder, ignore=[own.folder / facts.FILE_NAME])) if own and own.folder else ()
+        units = tuple(render.units(path))
+        beside = tuple(render.units(own.folder)) if own and own.folder else ()
         beside = tuple(unit for unit in beside if unit.path.resolve() not in {mine.path.resolve() for mine in units})
         return Target(name=name, kind=kind, path=path, units=units, beside=beside, facts=own.facts if own else None)
     except GateError as error:
@@ -98,7 +105,7 @@ def _target(root: Path, path: Path, given: _Cluster | None) -> Target:
 
 def _cluster_target(name: str, path: Path) -> Target:
     own = facts.load(path / facts.FILE_NAME)
-    units = tuple(render.units(path, ignore=[own.file]))
+    units = tuple(render.units(path))
     return Target(name=name, kind="cluster", path=path, units=units, facts=own)
 
 
@@ -160,8 +167,11 @@ class _Judged:
 
 
 def _judge(target: Target, rendered: dict[Unit, render.Rendered], evaluator: evaluate.Evaluator) -> _Judged:
+    if target.kind == "script":
+        return _judge_script(target)
     mine = [resource for unit in target.units for resource in rendered[unit].resources]
-    beside = [resource for unit in target.beside for resource in rendered[unit].resources]
+    own = {_identity(resource) for resource in mine}
+    beside = [resource for unit in target.beside for resource in rendered[unit].resources if _identity(resource) not in own]
     faults = [fault for unit in target.units for fault in rendered[unit].faults]
     problems = [problem for unit in target.units for problem in rendered[unit].problems]
     try:
@@ -170,10 +180,12 @@ def _judge(target: Target, rendered: dict[Unit, render.Rendered], evaluator: eva
         context = validate.validate(beside, catalog)
         faults += validation.faults
         problems += validation.problems
-        resources = [*mine, *beside]
-        workloads = resolve.resolve(resources, catalog, validation.malformed | context.malformed)
+        malformed = validation.malformed | context.malformed
+        resources = [_stub(resource) if resource in malformed else resource for resource in (*mine, *beside)]
+        workloads = resolve.resolve(resources, catalog)
         members = [True] * len(mine) + [False] * len(beside)
         faults += evaluator.evaluate(resources, members, workloads, target.facts, catalog)
+        faults += _scripts(mine, workloads, problems)
     except GateError as error:
         problems.append(Problem.of(error))
     runs = tuple(sorted(unit.path.name for unit in target.units if target.kind == "cluster" and unit.path.parent.name == "runs"))
@@ -181,6 +193,52 @@ def _judge(target: Target, rendered: dict[Unit, render.Rendered], evaluator: eva
         name=target.name, kind=target.kind, resources=len(mine), without_cluster=target.facts is None, failed=bool(problems), runs=runs
     )
     return _Judged(checked=checked, faults=faults, problems=problems)
+
+
+def _identity(resource: Resource) -> tuple[str, str, str, str]:
+    """What makes two objects one on a cluster: the target's own takes the place of the one that is there."""
+    return resource.group, resource.kind, resource.namespace, resource.name
+
+
+def _stub(resource: Resource) -> Resource:
+    """An object that holds values of a wrong type: only what it is and what it is called, so that rules can refer to it."""
+    metadata = {key: str(value) for key, value in (("name", resource.name), ("namespace", resource.namespace)) if value}
+    manifest = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
+    return dataclasses.replace(resource, manifest=manifest)
+
+
+def _judge_script(target: Target) -> _Judged:
+    faults: list[Fault] = []
+    problems: list[Problem] = []
+    try:
+        faults += scripts.judge(scripts.load(target.path))
+    except GateError as error:
+        problems.append(Problem.of(error))
+    checked = Checked(name=target.name, kind=target.kind, resources=0, without_cluster=target.facts is None, failed=bool(problems))
+    return _Judged(checked=checked, faults=faults, problems=problems)
+
+
+def _scripts(resources: Sequence[Resource], workloads: Sequence[resolve.Workload], problems: list[Problem]) -> list[Fault]:
+    """Faults of the Python files in ConfigMaps, at the file that a ConfigMap is generated from."""
+    faults: list[Fault] = []
+    for resource in resources:
+        data = resource.manifest.get("data")
+        if resource.kind != "ConfigMap" or resource.group or not isinstance(data, dict):
+            continue
+        for key, text in data.items():
+            if not key.endswith(".py") or not isinstance(text, str):
+                continue
+            place = locate.locate(Fault(rule="", message="", resource=resource, path=("data", key)))
+            image = resolve.image_of(resource, workloads)
+            try:
+                if place.file.suffix == ".py":
+                    script = scripts.load(place.file, image=image)
+                else:
+                    script = scripts.parse(text, place.file, image=image, first_line=place.line + 1)
+                faults += scripts.judge(script)
+            except GateError as error:
+                problems.append(Problem.of(error))
+    return faults
 
 
 def _reached(root: Path, target: Target, fault: Fault) -> tuple[str, ...]:
@@ -191,7 +249,7 @@ def _reached(root: Path, target: Target, fault: Fault) -> tuple[str, ...]:
     return (target.name,)
 
 
-def _findings(located: Iterable[tuple[Fault, Place, tuple[str, ...]]], known: dict[str, rules.Rule]) -> list[Finding]:
+def _findings(located: Iterable[tuple[Fault, Place, tuple[str, ...]]], known: dict[str, Rule]) -> list[Finding]:
     """One finding for each fault of a source line, with all the targets that it reaches."""
     merged: dict[tuple[object, ...], Finding] = {}
     for fault, place, reached in located:

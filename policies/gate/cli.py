@@ -12,7 +12,7 @@ import yaml
 from rich.console import Console
 
 from gate import check as engine
-from gate import facts, new, render, reports, resolve, rules, schemas, tools
+from gate import new, render, reports, resolve, rules, schemas, tools
 from gate.model import GateError, Problem
 
 
@@ -123,7 +123,7 @@ def effective(target: Path, cluster: str | None) -> None:
 
 
 def _resources(target: Path) -> list[engine.Resource]:
-    units = render.units(target.absolute(), ignore=[target.absolute() / facts.FILE_NAME])
+    units = render.units(target.absolute())
     rendered = render.render_all(units)
     for unit in units:
         for problem in rendered[unit].problems:
@@ -134,8 +134,12 @@ def _resources(target: Path) -> list[engine.Resource]:
 
 
 @main.command("rules")
-def rules_() -> None:
+@click.option("--markdown", is_flag=True, help="As the table of policies/README.md.")
+def rules_(markdown: bool) -> None:
     """List the rules: id, severity, what must hold."""
+    if markdown:
+        click.echo(rules.table())
+        return
     for rule in rules.rules().values():
         click.echo(f"{rule.id:<40} {rule.severity:<8} {rule.title}")
 

@@ -52,6 +52,7 @@ class Evaluator:
             "cluster": facts.for_rules() if facts else None,
             "objects": [resource.manifest for resource in resources],
             "members": list(members),
+            "versions": catalog.versions,
             "cluster_scoped": cluster_scoped,
             "namespaced": namespaced,
             "workloads": [workload.for_rules() for workload in workloads],
@@ -60,16 +61,19 @@ class Evaluator:
             answer = self._client.query_rule(input_data=document, package_path="lib.report", rule_name="findings")
         except (requests.RequestException, ValueError) as error:
             raise GateError(f"OPA did not judge the target: {_first_line(error)}") from error
-        faults = [_fault(found, resources, workloads) for found in answer.get("result", [])]
         known = rules.rules()
-        kept = [fault for fault in faults if facts or not known[fault.rule].needs_cluster]
+        applied = [found for found in answer.get("result", []) if facts or not known[found["rule"]].needs_cluster]
+        faults = [_fault(found, resources, workloads, facts) for found in applied]
         inside = {id(resource) for resource, member in zip(resources, members, strict=True) if member}
-        return [fault for fault in kept if id(fault.resource) in inside or id(fault.owner) in inside]
+        return [fault for fault in faults if fault.place or id(fault.resource) in inside or id(fault.owner) in inside]
 
 
-def _fault(found: dict[str, Any], resources: Sequence[Resource], workloads: Sequence[Workload]) -> Fault:
+def _fault(found: dict[str, Any], resources: Sequence[Resource], workloads: Sequence[Workload], facts: Facts | None) -> Fault:
     """A rule's finding as a fault of an object; a path into an effective JobSet is mapped to where its value came from."""
     path, owner = tuple(found["path"]), None
+    if "facts" in found:
+        assert facts, "rules about facts need a cluster"
+        return Fault(rule=found["rule"], message=found["message"], resource=None, place=facts.place(path))
     if "workload" in found:
         workload = workloads[found["workload"]]
         owner = resources[workload.object]

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 
 from gate import schemas, source
-from gate.model import GateError, dotted
+from gate.model import FieldPath, GateError, Place, dotted
 
 FILE_NAME = "cluster.yaml"
 _SCHEMA = Path(__file__).resolve().parent.parent / "schemas" / "cluster.schema.json"
@@ -28,6 +28,11 @@ class Facts:
     def name(self) -> str:
         return str(self.value["name"])
 
+    def place(self, path: FieldPath) -> Place:
+        """The line of a fact."""
+        (document,) = source.load(self.file)
+        return Place(file=self.file, line=document.line(path))
+
     @property
     def catalog(self) -> schemas.Catalog:
         """The schemas of the versions that the cluster runs. Raises GateError at the line of an unknown version."""
@@ -35,9 +40,9 @@ class Facts:
             return schemas.catalog(tuple(sorted(self.value["versions"].items())))
         except GateError as error:
             key = error.message.partition(":")[0].rpartition(".")[2]
-            (document,) = source.load(self.file)
-            line = document.line(("versions", key)) if key in self.value["versions"] else None
-            raise GateError(error.message, file=self.file if line else None, line=line) from error
+            if key not in self.value["versions"]:
+                raise
+            raise GateError(error.message, file=self.file, line=self.place(("versions", key)).line) from error
 
     def for_rules(self) -> dict[str, Any]:
         external = []

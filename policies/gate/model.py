@@ -25,6 +25,21 @@ class GateError(Exception):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What a rule says of itself. `needs_cluster`: it is only applied where a cluster's facts and objects are known."""
+
+    id: str
+    title: str
+    description: str
+    severity: Severity
+    fix: str
+    example: str = ""
+    references: tuple[tuple[str, str], ...] = ()
+    needs_cluster: bool = False
+    file: Path | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """A line in a source file that a person can edit; `line` counts from 1."""
 

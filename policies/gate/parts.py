@@ -18,6 +18,8 @@ from gate.model import FieldPath, Manifest, Place, Step, get
 
 # What identifies an element of a list, in the order of trying.
 _KEYS = ("name", "manager", "mountPath", "key", "containerPort")
+# In a strategic patch these say which object is meant and set nothing.
+_IDENTITY = (("metadata", "name"), ("metadata", "namespace"), ("kind",), ("apiVersion",))
 # A step of a path that survives reordering: a key, an index, or (key, value) of a list's element.
 Selector = Step | tuple[str, Any]
 Selectors = tuple[Selector, ...]
@@ -71,13 +73,16 @@ def indices(value: Any, path: Selectors) -> FieldPath:
     return tuple(plain)
 
 
-def parts(this: Layer, path: Selectors, after: Manifest, before: Manifest, wanted: Selectors) -> Iterator[tuple[Place, int]]:
+def parts(
+    this: Layer, path: Selectors, after: Manifest, before: Manifest, wanted: Selectors, around: Layer | None = None
+) -> Iterator[tuple[Place, int]]:
     """Places in a layer that set `path`, the last applied first, and how many steps of `wanted` each touches."""
-    yield from _replacements(this, path)
+    around = around or this  # a component's replacement reads what the layer that includes it has
+    yield from _replacements(this, path, around)
     yield from _patches(this, path, after, before, wanted)
     for component in reversed(this.components):
         if component.is_dir():
-            yield from parts(kustomization.layer(component), path, after, before, wanted)
+            yield from parts(kustomization.layer(component), path, after, before, wanted, around)
 
 
 def _patches(this: Layer, path: Selectors, after: Manifest, before: Manifest, wanted: Selectors) -> Iterator[tuple[Place, int]]:
@@ -85,6 +90,8 @@ def _patches(this: Layer, path: Selectors, after: Manifest, before: Manifest, wa
         if isinstance(value, list):
             if _targets(target, after, before):
                 yield from _json6902(file, node, value, path, after, before, wanted)
+        elif path in _IDENTITY:
+            continue
         elif isinstance(value, dict) and (_targets(target, after, before) if target else _addresses(value, after, before)):
             deep, at = _depth(node, value, wanted)
             if deep >= len(path) or _replaces_a_list(value, path):
@@ -97,6 +104,7 @@ def _patch_documents(this: Layer) -> Iterator[tuple[dict[str, Any] | None, Path,
         for index, entry in enumerate(this.value.get(field) or []):
             at: FieldPath = (field, index)
             inline: Any
+            name: Any
             if isinstance(entry, str):
                 inline, name, target = entry if "\n" in entry else None, entry, None
             elif isinstance(entry, dict):
@@ -190,8 +198,8 @@ def _match(tokens: list[str], path: Selectors, value: Any, after: Manifest, befo
     return len(tokens)
 
 
-def _replacements(this: Layer, path: Selectors) -> Iterator[tuple[Place, int]]:
-    """Where a replacement writes the path: the line of its source field if that stands in this layer, else its own."""
+def _replacements(this: Layer, path: Selectors, around: Layer) -> Iterator[tuple[Place, int]]:
+    """Where a replacement writes the path: the line of its source field if a file holds that, else its own."""
     for index, entry in enumerate(this.value.get("replacements") or []):
         file, node, value = this.file, this.document.node, entry
         start: FieldPath = ("replacements", index)
@@ -205,16 +213,16 @@ def _replacements(this: Layer, path: Selectors) -> Iterator[tuple[Place, int]]:
                 for f, field in enumerate(get(target, ("fieldPaths",)) or []):
                     if _field_path(str(field)) == path:
                         yield (
-                            _replacement_source(this, replacement)
+                            _replacement_source(around, replacement)
                             or Place(file=file, line=source.line_of(node, (*here, "targets", t, "fieldPaths", f))),
                             len(path),
                         )
 
 
-def _replacement_source(this: Layer, replacement: Manifest) -> Place | None:
+def _replacement_source(around: Layer, replacement: Manifest) -> Place | None:
     wanted = replacement.get("source") or {}
     steps = _field_path(str(wanted.get("fieldPath", "metadata.name")))
-    for layer in [this, *kustomization.walk(this.folder)]:
+    for layer in kustomization.walk(around.folder):
         for file in (path for path in layer.resources if path.is_file()):
             for document in source.load(file):
                 value = document.value

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gate import kustomization, process, source, tools
+from gate import facts, kustomization, process, source, tools
 from gate.model import Fault, GateError, Place, Problem, Resource, Unit
 
 YAML_SUFFIXES = (".yaml", ".yml")
@@ -19,17 +19,16 @@ SELF_CONTAINED = "run/self-contained"
 ORIGIN = "config.kubernetes.io/origin"
 
 
-def units(folder: Path, *, ignore: Iterable[Path] = ()) -> list[Unit]:
+def units(folder: Path) -> list[Unit]:
     """What is built by itself at a path: a file, a kustomization, or everything outermost below a plain folder.
 
     A kustomization that another one below the same folder already includes is not a unit of its own, and components
-    are none. Raises GateError where there is nothing to build.
+    are none; neither are a cluster's facts. Raises GateError where there is nothing to build.
     """
     if folder.is_file():
         return [Unit(path=folder, kustomization=False)]
     if kustomization.kustomization_file(folder):
         return [Unit(path=folder, kustomization=True)]
-    skipped = {path.resolve() for path in ignore}
     kustomizations = [path for path in _folders(folder) if kustomization.kustomization_file(path)]
     included = set[Path]()
     for path in kustomizations:
@@ -43,7 +42,7 @@ def units(folder: Path, *, ignore: Iterable[Path] = ()) -> list[Unit]:
     for path in _folders(folder):
         if not any(parent in claimed for parent in (path.resolve(), *path.resolve().parents)):
             plain = sorted(file for file in path.iterdir() if file.suffix in YAML_SUFFIXES and file.is_file())
-            found += [Unit(path=file, kustomization=False) for file in plain if file.resolve() not in skipped]
+            found += [Unit(path=file, kustomization=False) for file in plain if file.name != facts.FILE_NAME]
     if not found:
         raise GateError("holds nothing to check: no kustomization and no YAML file", file=folder)
     return found
@@ -105,7 +104,7 @@ def _kustomization(unit: Unit, rendered: Rendered) -> None:
     layers = kustomization.walk(unit.path)
     for this in layers:
         rendered.faults += kustomization.reaching_out(this)
-        if _is_run(unit.path):
+        if _is_run(unit.path) and this.folder.is_relative_to(unit.path.resolve()):
             for path, place in kustomization.outside(this, unit.path.resolve()):
                 message = f"the run builds on {path.name}, which is outside of its folder: the next change there changes a live TrainJob"
                 rendered.faults.append(Fault(rule=SELF_CONTAINED, message=message, resource=None, place=place))

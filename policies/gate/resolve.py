@@ -3,14 +3,14 @@
 Follows pkg/runtime/core/trainingruntime.go and pkg/runtime/framework/plugins of Trainer 2.1 to 2.3: runtimePatches
 (podTemplateOverrides in 2.1) are merged strategically, trainer.image, command, args and env go to the container
 `node` of the Job with the ancestor label, resourcesPerNode replaces the runtime's resources up to 2.2 and is merged
-from 2.3, numNodes becomes parallelism and completions.
+from 2.3, numNodes becomes parallelism and completions. tests/oracle holds it against Trainer's own code.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -21,6 +21,8 @@ from gate.model import FieldPath, Manifest, Resource, get
 from gate.schemas import Catalog
 
 ANCESTOR = "trainer.kubeflow.org/trainjob-ancestor-step"
+TRAINER = "trainer"
+INITIALIZERS = {"dataset-initializer": "dataset", "model-initializer": "model"}
 FRAMEWORK = "trainer.kubeflow.org/framework"
 NODE = "node"
 RUNTIME_KINDS = ("ClusterTrainingRuntime", "TrainingRuntime")
@@ -77,19 +79,19 @@ class Workload:
         }
 
 
-def resolve(resources: Sequence[Resource], catalog: Catalog, malformed: Container[Resource] = ()) -> list[Workload]:
+def resolve(resources: Sequence[Resource], catalog: Catalog) -> list[Workload]:
     """The workloads of a target: TrainJobs, bare JobSets, and runtimes that no TrainJob of the target uses.
 
-    Objects in `malformed` hold values of a wrong type somewhere: they are left out, the schema's findings stand for them.
+    Objects without a spec have none: the schema says what is wrong with them.
     """
     made: list[Workload] = []
     used: set[int] = set()
     for index, resource in enumerate(resources):
-        if resource in malformed:
+        if "spec" not in resource.manifest:
             continue
         if resource.group == _TRAINER and resource.kind == "TrainJob":
             runtime = _runtime_of(resource, resources)
-            if runtime is not None and resources[runtime] in malformed:
+            if runtime is not None and "spec" not in resources[runtime].manifest:
                 continue
             if runtime is not None:
                 used.add(runtime)
@@ -98,13 +100,24 @@ def resolve(resources: Sequence[Resource], catalog: Catalog, malformed: Containe
             effective = Traced({"metadata": dict(resource.metadata), "spec": _mapping(resource.manifest.get("spec"))}, (index, ()))
             made.append(_workload(len(made), index, resource, None, resource.manifest, effective))
     for index, resource in enumerate(resources):
-        if resource.group == _TRAINER and resource.kind in RUNTIME_KINDS and index not in used and resource not in malformed:
+        if resource.group == _TRAINER and resource.kind in RUNTIME_KINDS and index not in used and "spec" in resource.manifest:
             effective = _template(index, resource.manifest)
-            _set_nodes(
-                effective, get(resource.manifest, ("spec", "mlPolicy", "numNodes")), (index, ("spec", "mlPolicy", "numNodes")), resource
-            )
+            _set_counts(effective, index, resource.manifest)
             made.append(_workload(len(made), index, resource, index, resource.manifest, effective))
     return made
+
+
+def image_of(config_map: Resource, workloads: Sequence[Workload]) -> str:
+    """The image of the containers whose pods mount a ConfigMap, "" where there is none or more than one."""
+    images = set()
+    for workload in workloads:
+        if workload.effective is None or workload.namespace not in ("", config_map.namespace):
+            continue
+        for _, job in _jobs(workload.effective):
+            pod = _mapping(get(job, ("template", "spec", "template", "spec")))
+            if any(get(volume, ("configMap", "name")) == config_map.name for volume in _list(pod.get("volumes"))):
+                images |= {str(get(container, ("image",), "")) for container in _list(pod.get("containers"))}
+    return images.pop() if len(images) == 1 else ""
 
 
 def _runtime_of(job: Resource, resources: Sequence[Resource]) -> int | None:
@@ -126,19 +139,20 @@ def _train_job(number: int, index: int, runtime: int | None, resources: Sequence
     effective = _template(runtime, manifest)
     _patches(effective, index, job.manifest, catalog)
     trainer = _mapping(get(job.manifest, ("spec", "trainer")))
-    nodes, origin = trainer.get("numNodes"), (index, ("spec", "trainer", "numNodes"))
-    if nodes is None:
-        nodes, origin = get(manifest, ("spec", "mlPolicy", "numNodes")), (runtime, ("spec", "mlPolicy", "numNodes"))
-    _set_nodes(effective, nodes, origin, resources[runtime])
-    for at in _trainer_containers(effective):
-        _trainer(effective, at, index, trainer, catalog)
+    _set_counts(effective, runtime, manifest, trainer.get("numNodes"), (index, ("spec", "trainer", "numNodes")))
+    _initializers(effective, index, job.manifest)
+    _trainer(effective, index, trainer, get(manifest, ("spec", "mlPolicy")), catalog)
     return _workload(number, index, job, runtime, manifest, effective)
 
 
 def _template(index: int, runtime: Manifest) -> Traced:
     template = _mapping(get(runtime, ("spec", "template")))
-    metadata = _mapping(template.get("metadata"))
-    return Traced({"metadata": metadata, "spec": _mapping(template.get("spec"))}, (index, ("spec", "template")))
+    return Traced({"metadata": _labels(template), "spec": _mapping(template.get("spec"))}, (index, ("spec", "template")))
+
+
+def _labels(template: Any) -> dict[str, Any]:
+    """Labels and annotations of a template or patch: nothing else of its metadata reaches the JobSet's own."""
+    return {key: value for key, value in _mapping(get(template, ("metadata",))).items() if key in ("labels", "annotations")}
 
 
 def _patches(effective: Traced, index: int, job: Manifest, catalog: Catalog) -> None:
@@ -147,7 +161,7 @@ def _patches(effective: Traced, index: int, job: Manifest, catalog: Catalog) -> 
     for number, patch in enumerate(_list(get(job, ("spec", "runtimePatches")))):
         start: FieldPath = ("spec", "runtimePatches", number, "trainingRuntimeSpec", "template")
         template = _mapping(get(patch, ("trainingRuntimeSpec", "template")))
-        effective.merge(("metadata",), _mapping(template.get("metadata")), (index, (*start, "metadata")), {}, definitions)
+        effective.merge(("metadata",), _labels(template), (index, (*start, "metadata")), {}, definitions)
         for entry, job_patch in enumerate(_list(get(template, ("spec", "replicatedJobs")))):
             at = _job_named(effective, get(job_patch, ("name",)))
             if at is not None:
@@ -161,53 +175,101 @@ def _patches(effective: Traced, index: int, job: Manifest, catalog: Catalog) -> 
         start = ("spec", "podTemplateOverrides", number)
         for target in _list(get(override, ("targetJobs",))):
             at = _job_named(effective, get(target, ("name",)))
-            for key in ("metadata", "spec"):
-                if at is not None and isinstance(override.get(key), dict):
-                    path = (*_JOBS, at, "template", "spec", "template")
-                    effective.merge(path, {key: override[key]}, (index, start), _POD_TEMPLATE, definitions)
+            if at is not None:
+                patched = {"metadata": _labels(override), "spec": _mapping(get(override, ("spec",)))}
+                effective.merge((*_JOBS, at, "template", "spec", "template"), patched, (index, start), _POD_TEMPLATE, definitions)
 
 
-def _set_nodes(effective: Traced, nodes: Any, origin: Origin, runtime: Resource) -> None:
-    """numNodes becomes parallelism and completions of the trainer's one Job; under MPI of the Job `node`."""
-    mpi = _mapping(get(runtime.manifest, ("spec", "mlPolicy", "mpi")))
-    nodes = nodes if isinstance(nodes, int) else 1
+def _set_counts(effective: Traced, index: int, runtime: Manifest, wanted: Any = None, asked: Origin = (0, ())) -> None:
+    """Parallelism and completions of every Job, and one replica of those that Trainer fills in.
+
+    The policy's numNodes counts in every Job of the trainer, the TrainJob's (`wanted`, from `asked`) in the first of
+    them, or under MPI in the Job `node`. Any other Job keeps its parallelism, and its completions follow.
+    """
+    policy = get(runtime, ("spec", "mlPolicy"))
+    mpi = get(policy, ("mpi",))
+    taken = not isinstance(wanted, int)
     for at, job in _jobs(effective):
-        if mpi and job.get("name") == NODE:
-            count = max(nodes - 1, 1) if mpi.get("runLauncherAsNode") else nodes
-        elif get(job, ("template", "metadata", "labels", ANCESTOR)) == "trainer" and "mlPolicy" in runtime.manifest.get("spec", {}):
-            count = 1 if mpi else nodes
-        else:
-            continue
+        path: FieldPath = (*_JOBS, at, "template", "spec")
+        label = _ancestor(job)
+        count, origin = get(job, ("template", "spec", "parallelism")), effective.origin((*path, "parallelism"))
+        if label == TRAINER and isinstance(policy, dict):
+            count, origin = policy.get("numNodes"), (index, ("spec", "mlPolicy", "numNodes"))
+        count = max(count, 1) if isinstance(count, int) else 1
+        if not taken and (job.get("name") == NODE if isinstance(mpi, dict) else label == TRAINER):
+            count, origin, taken = (max(wanted - 1, 1) if get(mpi, ("runLauncherAsNode",)) else wanted), asked, True
         for key in ("parallelism", "completions"):
-            effective.set((*_JOBS, at, "template", "spec", key), count, origin)
+            effective.set((*path, key), count, origin)
+        if label in (TRAINER, *INITIALIZERS):
+            effective.set((*_JOBS, at, "replicas"), 1, effective.origin((*_JOBS, at, "replicas")))
 
 
-def _trainer_containers(effective: Traced) -> Iterator[FieldPath]:
-    for at, job in _jobs(effective):
-        if get(job, ("template", "metadata", "labels", ANCESTOR)) == "trainer":
-            for number, container in enumerate(_list(get(job, ("template", "spec", "template", "spec", "containers")))):
-                if get(container, ("name",)) == NODE:
-                    yield (*_JOBS, at, "template", "spec", "template", "spec", "containers", number)
+def _initializers(effective: Traced, index: int, job: Manifest) -> None:
+    """spec.initializer: environment of the containers that bear the name of their Job's label."""
+    for at, replicated in _jobs(effective):
+        label = _ancestor(replicated)
+        start: FieldPath = ("spec", "initializer", INITIALIZERS.get(label or "", ""))
+        given = get(job, start)
+        if label is None or not isinstance(given, dict):
+            continue
+        for path in _containers(at, replicated, label):
+            if given.get("storageUri") is not None:
+                _set_env(effective, path, {"name": "STORAGE_URI", "value": given["storageUri"]}, (index, (*start, "storageUri")))
+            for number, entry in enumerate(_list(given.get("env"))):
+                _set_env(effective, path, entry, (index, (*start, "env", number)))
+            if isinstance(given.get("secretRef"), dict):
+                secrets = [*_list(get(effective.value, (*path, "envFrom"))), {"secretRef": given["secretRef"]}]
+                effective.set((*path, "envFrom"), secrets, (index, (*start, "secretRef")))
 
 
-def _trainer(effective: Traced, at: FieldPath, index: int, trainer: Mapping[str, Any], catalog: Catalog) -> None:
+def _trainer(effective: Traced, index: int, trainer: Mapping[str, Any], policy: Any, catalog: Catalog) -> None:
+    """spec.trainer in the container `node` of the trainer's Jobs; where MPI's launcher is a node, resources and env in the Job `node`."""
     start: FieldPath = ("spec", "trainer")
-    for key in ("image", "command", "args"):
-        if key in trainer:
-            effective.set((*at, key), trainer[key], (index, (*start, key)))
-    resources = trainer.get("resourcesPerNode")
-    if isinstance(resources, dict):
-        origin = (index, (*start, "resourcesPerNode"))
-        if _version(catalog.versions["trainer"]) < (2, 3):
-            effective.set((*at, "resources"), resources, origin)
-        else:
-            effective.merge((*at, "resources"), resources, origin, _RESOURCES, catalog.definitions)
-    for number, entry in enumerate(_list(trainer.get("env"))):
-        env = _list(get(effective.value, (*at, "env")))
-        if not env:
-            effective.set((*at, "env"), [], (index, (*start, "env")))
-        place = next((i for i, have in enumerate(env) if get(have, ("name",)) == get(entry, ("name",))), len(env))
-        effective.set((*at, "env", place), entry, (index, (*start, "env", number)))
+    launcher_too = bool(get(policy, ("mpi", "runLauncherAsNode")))
+    for at, job in _jobs(effective):
+        labelled = _ancestor(job) == TRAINER
+        if not labelled and not (launcher_too and job.get("name") == NODE):
+            continue
+        for path in _containers(at, job, NODE):
+            for key in ("image", "command", "args"):
+                if labelled and trainer.get(key) is not None:
+                    effective.set((*path, key), trainer[key], (index, (*start, key)))
+            if isinstance(trainer.get("resourcesPerNode"), dict):
+                _resources(effective, (*path, "resources"), index, trainer["resourcesPerNode"], policy, catalog)
+            for number, entry in enumerate(_list(trainer.get("env"))):
+                _set_env(effective, path, entry, (index, (*start, "env", number)))
+
+
+def _resources(effective: Traced, path: FieldPath, index: int, given: Mapping[str, Any], policy: Any, catalog: Catalog) -> None:
+    """resourcesPerNode: replaces up to 2.2; from 2.3 merged, and only where the runtime has an mlPolicy. Claims are dropped."""
+    origin = (index, ("spec", "trainer", "resourcesPerNode"))
+    asked = {key: value for key, value in given.items() if key in ("limits", "requests") and isinstance(value, dict)}
+    if _version(catalog.versions["trainer"]) < (2, 3):
+        if asked:
+            effective.set(path, asked, origin)
+    elif isinstance(policy, dict):
+        effective.merge(path, asked, origin, _RESOURCES, catalog.definitions)
+        get(effective.value, path).pop("claims", None)
+
+
+def _set_env(effective: Traced, container: FieldPath, entry: Any, origin: Origin) -> None:
+    """Sets a variable in the place of the one of its name, else behind the others."""
+    env = _list(get(effective.value, (*container, "env")))
+    if not env:
+        effective.set((*container, "env"), [], (origin[0], origin[1][:-1]))
+    place = next((i for i, have in enumerate(env) if get(have, ("name",)) == get(entry, ("name",))), len(env))
+    effective.set((*container, "env", place), entry, origin)
+
+
+def _containers(at: int, job: Mapping[str, Any], name: str) -> Iterator[FieldPath]:
+    for number, container in enumerate(_list(get(job, ("template", "spec", "template", "spec", "containers")))):
+        if get(container, ("name",)) == name:
+            yield (*_JOBS, at, "template", "spec", "template", "spec", "containers", number)
+
+
+def _ancestor(job: Mapping[str, Any]) -> str | None:
+    label = get(job, ("template", "metadata", "labels", ANCESTOR))
+    return label if isinstance(label, str) else None
 
 
 def _workload(number: int, index: int, resource: Resource, runtime: int | None, source: Manifest, effective: Traced | None) -> Workload:
@@ -234,12 +296,12 @@ def _pod(at: int, job: Mapping[str, Any]) -> dict[str, Any]:
     pod = _mapping(get(spec, ("template", "spec")))
     replicas, parallelism, completions = job.get("replicas", 1), spec.get("parallelism", 1), spec.get("completions")
     together = min(parallelism, completions) if isinstance(completions, int) and isinstance(parallelism, int) else parallelism
-    label = get(job, ("template", "metadata", "labels", ANCESTOR))
+    label = _ancestor(job)
     return {
         "replicatedJob": at,
         "name": str(job.get("name", "")),
         "count": replicas * together if isinstance(replicas, int) and isinstance(together, int) else 1,
-        "trainer": label == "trainer",
+        "trainer": label == TRAINER,
         "ancestor": label,
         "tensorflow": False,
         "requests": _asked(pod, "requests"),
@@ -280,20 +342,31 @@ def _evidence(job: Mapping[str, Any]) -> tuple[bool, bool]:
 def _asked(pod: Mapping[str, Any], which: str) -> dict[str, Decimal]:
     """What one pod asks for as the scheduler counts: containers summed, init containers by their maximum, limits as defaults.
 
-    A restartable init container (a sidecar) runs beside the others and is summed.
+    A restartable init container (a sidecar) runs beside the others and beside the init containers after it. What the
+    pod itself states counts instead, where a pod can state it, and the overhead of its runtime class comes on top.
     """
     total: dict[str, Decimal] = {}
     largest: dict[str, Decimal] = {}
+    sidecars: dict[str, Decimal] = {}
     for container in _list(pod.get("containers")):
-        for name, amount in _amounts(container, which).items():
-            total[name] = total.get(name, Decimal(0)) + amount
+        total = _sum(total, _amounts(container, which))
     for container in _list(pod.get("initContainers")):
-        for name, amount in _amounts(container, which).items():
-            if get(container, ("restartPolicy",)) == "Always":
-                total[name] = total.get(name, Decimal(0)) + amount
-            else:
-                largest[name] = max(largest.get(name, Decimal(0)), amount)
-    return {name: max(total.get(name, Decimal(0)), largest.get(name, Decimal(0))) for name in {*total, *largest}}
+        amounts = _amounts(container, which)
+        during = _sum(sidecars, amounts)
+        if get(container, ("restartPolicy",)) == "Always":
+            total, sidecars = _sum(total, amounts), during
+        largest = {name: max(largest.get(name, Decimal(0)), during.get(name, Decimal(0))) for name in {*largest, *during}}
+    asked = {name: max(total.get(name, Decimal(0)), largest.get(name, Decimal(0))) for name in {*total, *largest}}
+    stated = _mapping(get(pod, ("resources", which)))
+    for name, amount in _amounts(pod, which).items():
+        if (name in stated or name not in asked) and (name in ("cpu", "memory") or name.startswith("hugepages-")):
+            asked[name] = amount
+    overhead = _amounts({"resources": {which: pod.get("overhead")}}, which)
+    return _sum(asked, {name: amount for name, amount in overhead.items() if which == "requests" or name in asked})
+
+
+def _sum(one: Mapping[str, Decimal], other: Mapping[str, Decimal]) -> dict[str, Decimal]:
+    return {name: one.get(name, Decimal(0)) + other.get(name, Decimal(0)) for name in {*one, *other}}
 
 
 def _amounts(container: Any, which: str) -> dict[str, Decimal]:

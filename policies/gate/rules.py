@@ -6,7 +6,6 @@ Python and are described here in the same terms.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import hashlib
 import json
@@ -15,27 +14,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from gate import kustomization, process, render, tools, validate
-from gate.model import GateError, Severity
+from gate import kustomization, process, render, scripts, tools, validate
+from gate.model import GateError, Rule
 
 FOLDER = tools.POLICIES / "rules"
 # Nothing that reads the environment, reaches the network or gives two answers to one question.
 _FORBIDDEN = {"http.send", "opa.runtime", "net.lookup_ip_addr", "rand.intn", "uuid.rfc4122", "time.now_ns", "trace", "print"}
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
-    """What a rule says of itself. `needs_cluster`: it is only applied where a cluster's facts and objects are known."""
-
-    id: str
-    title: str
-    description: str
-    severity: Severity
-    fix: str
-    example: str = ""
-    references: tuple[tuple[str, str], ...] = ()
-    needs_cluster: bool = False
-    file: Path | None = None
 
 
 _BUILT_IN = (
@@ -83,7 +67,11 @@ def rules() -> dict[str, Rule]:
     """All rules by id, sorted. Raises GateError where a rule's METADATA lacks what every rule must say."""
     compiled = _compiled()
     described = json.loads((compiled / "rules.json").read_text(encoding="utf-8"))
-    found = [*_BUILT_IN, *(_described(entry) for entry in described.get("annotations", []) if _package(entry)[:1] == ["rules"])]
+    found = [
+        *_BUILT_IN,
+        *scripts.rules(),
+        *(_described(entry) for entry in described.get("annotations", []) if _package(entry)[:1] == ["rules"]),
+    ]
     return {rule.id: rule for rule in sorted(found, key=lambda rule: rule.id)}
 
 

@@ -1,0 +1,99 @@
+"""The rules about training scripts, over the syntax tree, for what no YAML shows.
+
+One module a rule: `RULE` says everything about it, `faults(script)` yields a line (from 1, in the script) and a
+message for each fault. A module of this package that has both is a rule; names that begin with "_" are helpers.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import importlib
+import pkgutil
+import re
+import tomllib
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import InvalidVersion, Version
+
+from gate import source
+from gate.model import Fault, GateError, Place, Rule
+
+_METADATA = re.compile(r"(?m)^# /// script\s*$\n(?P<body>(?:^#(?:| .*)$\n)+?)^# ///\s*$")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Script:
+    """A training script: its tree and what is known of the packages that it will meet.
+
+    `packages` maps the names of the inline metadata's dependencies (PEP 723, normalised) to their pinned version, None
+    where it is not pinned; it is empty where there is no metadata. `image` is the image that runs the script, "" where
+    that is not known. `file` and `first_line` tell where the text stands.
+    """
+
+    file: Path
+    tree: ast.Module
+    text: str
+    packages: Mapping[str, Version | None]
+    image: str = ""
+    first_line: int = 1
+
+
+def load(file: Path, *, image: str = "") -> Script:
+    """Reads a script. Raises GateError at the line where it is not Python."""
+    return parse(source.read_text(file), file, image=image)
+
+
+def parse(text: str, file: Path, *, image: str = "", first_line: int = 1) -> Script:
+    """A script from its text, which begins in `first_line` of `file`."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the script's own, like an invalid escape
+            tree = ast.parse(text)
+    except SyntaxError as error:
+        raise GateError(f"is not valid Python: {error.msg}", file=file, line=(error.lineno or 1) + first_line - 1) from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise GateError(f"is not valid Python: {error or 'nested too deeply'}", file=file) from error
+    return Script(file=file, tree=tree, text=text, packages=_packages(text, file), image=image, first_line=first_line)
+
+
+def _packages(text: str, file: Path) -> dict[str, Version | None]:
+    found = _METADATA.search(text)
+    if not found:
+        return {}
+    body = "\n".join(line.removeprefix("#").removeprefix(" ") for line in found["body"].splitlines())
+    packages: dict[str, Version | None] = {}
+    try:
+        for entry in tomllib.loads(body).get("dependencies", []):
+            requirement = Requirement(entry)
+            pins = [each.version for each in requirement.specifier if each.operator in ("==", "===", "~=")]
+            packages[requirement.name.lower().replace("_", "-")] = Version(pins[0].removesuffix(".*")) if pins else None
+    except (tomllib.TOMLDecodeError, InvalidRequirement, InvalidVersion, TypeError, AttributeError) as error:
+        raise GateError(f"has inline metadata that cannot be read: {error}", file=file) from error
+    return packages
+
+
+@functools.cache
+def modules() -> tuple[ModuleType, ...]:
+    """The rules' modules, found by their place."""
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+    return tuple(importlib.import_module(f"{__name__}.{name}") for name in names)
+
+
+def rules() -> list[Rule]:
+    return [module.RULE for module in modules()]
+
+
+def judge(script: Script) -> list[Fault]:
+    """The faults of a script at their lines."""
+    faults = []
+    for module in modules():
+        for line, message in module.faults(script):
+            place = Place(file=script.file, line=line + script.first_line - 1)
+            faults.append(Fault(rule=module.RULE.id, message=message, resource=None, place=place))
+    return faults

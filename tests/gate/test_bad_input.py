@@ -1,0 +1,172 @@
+"""What a person has to mend before anything can be judged: one line that names file, line and reason, and status 2."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gate import source
+from tests.command import gate, report
+
+GOOD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: default}\n"
+LAUGHS = "".join(f"  a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 9))
+
+# name: (files, what is checked, file and line that the problem names, its message)
+CASES: dict[str, tuple[dict[str, str | bytes], str, str, str]] = {
+    "broken YAML": ({"a.yaml": "a: [1\nb: 2\n"}, ".", "a.yaml:2", "is not valid YAML"),
+    "a duplicate key": ({"a.yaml": GOOD + "data: {}\ndata: {}\n"}, ".", "a.yaml:5", "has the key 'data' twice (first in line 4): keep one"),
+    "not UTF-8": ({"a.yaml": GOOD.encode() + b"# caf\xe9\n"}, ".", "a.yaml:4", "is not UTF-8"),
+    "control characters": ({"a.yaml": "a: \x01\n"}, ".", "a.yaml", "is not valid YAML"),
+    "aliases that explode": ({"a.yaml": f"{GOOD}data:\n  a0: &a0 [x]\n{LAUGHS}"}, ".", "a.yaml:11", "through its aliases"),
+    "an alias of itself": ({"a.yaml": "a: &a\n  b: *a\n"}, ".", "a.yaml:1", "has an alias that contains itself"),
+    "deep nesting": ({"a.yaml": "a: " + "[" * 5000 + "]" * 5000}, ".", "a.yaml:1", "nest"),
+    "a document that is no object": ({"a.yaml": "just text\n"}, ".", "a.yaml:1", "must be an object with apiVersion and kind"),
+    "an empty folder": ({"sub/readme.txt": ""}, "sub", "sub", "holds nothing to check"),
+    "an empty file": ({"a.yaml": ""}, "a.yaml", "a.yaml", "holds no object"),
+    "a missing target": ({}, "nowhere", "nowhere", "does not exist"),
+    "an unknown kind": (
+        {"a.yaml": "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\n"},
+        "a.yaml",
+        "a.yaml",
+        "the kind example.com/v1 Widget is not known; add the component that defines it to policies/schemas/sources.yaml",
+    ),
+    "an object without a kind": ({"a.yaml": "metadata: {name: w}\n"}, "a.yaml", "a.yaml", "an object without apiVersion and kind is not known"),
+    "kustomizations that loop": (
+        {"one/kustomization.yaml": "resources: [../two]\n", "two/kustomization.yaml": "resources: [../one]\n"},
+        "one",
+        "two/kustomization.yaml",
+        "the kustomizations loop: one → two → one",
+    ),
+    "a kustomization without objects": ({"k/kustomization.yaml": "resources: []\n"}, "k", "k/kustomization.yaml", "renders no object"),
+    "a resource that is missing": (
+        {"k/kustomization.yaml": "resources:\n- lost.yaml\n"},
+        "k",
+        "k/kustomization.yaml:2",
+        "resources: lost.yaml does not exist",
+    ),
+    "a patch that is missing": (
+        {"k/kustomization.yaml": "resources: [a.yaml]\npatches:\n- path: lost.yaml\n", "k/a.yaml": GOOD},
+        "k",
+        "k/kustomization.yaml:3",
+        "patches: lost.yaml does not exist",
+    ),
+    "a generator's file that is missing": (
+        {"k/kustomization.yaml": "configMapGenerator:\n- name: code\n  files:\n  - train.py=lost.py\n"},
+        "k",
+        "k/kustomization.yaml:4",
+        "configMapGenerator: lost.py does not exist",
+    ),
+    "a patch that does not apply": (
+        {"k/kustomization.yaml": "resources: [a.yaml]\npatches:\n- path: p.yaml\n", "k/a.yaml": GOOD, "k/p.yaml": GOOD.replace("settings", "other")},
+        "k",
+        "k/kustomization.yaml",
+        "does not build: no resource matches strategic merge patch",
+    ),
+    "a broken file in a kustomization": (
+        {"k/kustomization.yaml": "resources: [a.yaml]\n", "k/a.yaml": GOOD + "data: {a: [}\n"},
+        "k",
+        "k/a.yaml:4",
+        "is not valid YAML",
+    ),
+    "two kustomization files": (
+        {"k/kustomization.yaml": "resources: []\n", "k/kustomization.yml": "resources: []\n"},
+        "k",
+        "k/kustomization.yml",
+        "stand side by side: keep one",
+    ),
+    "a script that is not Python": ({"train.py": "import os\nx = (\n"}, "train.py", "train.py:2", "is not valid Python"),
+}
+
+
+def write(folder: Path, files: dict[str, str | bytes]) -> None:
+    for name, content in {"clusters/README.md": "", **files}.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_problem_names_file_line_and_reason(name: str, tmp_path: Path) -> None:
+    files, target, place, message = CASES[name]
+    write(tmp_path, files)
+    status, document = report(tmp_path / target)
+    assert status == 2
+    (problem,) = document["problems"]
+    shown = problem["file"] + (f":{problem['line']}" if problem["line"] else "")
+    assert shown.removeprefix(f"{tmp_path}/") == place
+    assert message in problem["message"]
+    assert "\n" not in problem["message"]
+
+
+def test_the_rest_of_the_check_goes_on(tmp_path: Path) -> None:
+    write(tmp_path, {"bad.yaml": "a: [1\n", "good.yaml": GOOD + "unknown: 1\n"})
+    status, document = report(tmp_path / "bad.yaml", tmp_path / "good.yaml")
+    assert status == 2, "2 wins over 1"
+    assert [finding["rule"] for finding in document["findings"]] == ["schema/valid"], "what could be checked is reported"
+
+
+def test_problems_are_told_on_standard_error_where_the_report_is_for_a_program(tmp_path: Path) -> None:
+    write(tmp_path, {"a.yaml": "a: [1\nb: 2\n"})
+    result = gate("check", "--format", "json", tmp_path / "a.yaml")
+    assert re.search(r"^gate: a\.yaml:2: is not valid YAML", result.stderr, re.MULTILINE)
+
+
+CLUSTERS = {
+    "a version that is a number": ("versions: {trainer: 2.3}\nnodes: []\nnetwork: {interface: a}\n", 2, "versions.trainer: 2.3 is not of type 'string' (quote it)"),
+    "a field that is missing": ("versions: {}\nnodes: []\n", 1, "'network' is a required property"),
+    "an unknown field": ("versions: {}\nnodes: []\nnetwork: {interface: a}\nqueue: x\n", 1, "'queue' was unexpected"),
+    "an unknown version": ('versions:\n  trainer: "9.9.9"\nnodes: []\nnetwork: {interface: a}\n', 3, "9.9.9 is not known (known: 2.1.0"),
+    "broken YAML": ("nodes: [\n", 3, "is not valid YAML"),
+}
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_cluster_facts_that_break_their_schema(name: str, tmp_path: Path) -> None:
+    text, line, message = CLUSTERS[name]
+    write(tmp_path, {"a.yaml": GOOD, "facts.yaml": f"name: c\n{text}"})
+    result = gate("check", "--cluster", tmp_path / "facts.yaml", tmp_path / "a.yaml")
+    assert result.exit_code == 2
+    assert message in result.output
+    assert f"facts.yaml:{line}" in result.output
+
+
+def test_a_cluster_that_is_not_there(estate: Path) -> None:
+    result = gate("check", "--cluster", "nowhere", estate / "overlays/no-ib-kueue")
+    assert result.exit_code == 2
+    assert "no such cluster in clusters/ (there are: lab, v100-ib)" in result.output
+
+
+def test_a_missing_tool_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"a.yaml": GOOD})
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    from gate import tools
+
+    tools.binary.cache_clear()
+    result = gate("check", tmp_path / "a.yaml")
+    tools.binary.cache_clear()
+    assert result.exit_code == 2
+    assert "go is missing: install Go" in result.output
+    assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()], "nothing half-written"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("yes", True),
+        ("'yes'", "yes"),
+        ("2024-01-01", "2024-01-01"),
+        ("1:30", "1:30"),
+        ("0644", 420),
+        ("1e3", 1000.0),
+        ("1.5", 1.5),
+        ("-7", -7),
+        ("0x1F", 31),
+        ("~", None),
+    ],
+)
+def test_scalars_are_read_as_the_api_server_reads_them(text: str, value: object, tmp_path: Path) -> None:
+    assert source.parse(f"a: {text}\n", tmp_path) == [{"a": value}]

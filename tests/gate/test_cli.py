@@ -1,0 +1,129 @@
+"""What users see of the command line: reports, statuses, and documents that say what the code says."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from gate import rules
+from tests.command import gate, report
+from tests.conftest import ROOT
+from tests.edit import edit_file
+
+
+@pytest.fixture
+def refused(estate: Path) -> Path:
+    """An overlay with one fault in the base."""
+    edit_file(estate / "base/runtime/runtime.yaml", {"replace": "publishNotReadyAddresses: true", "with": "publishNotReadyAddresses: false"})
+    return estate / "overlays/no-ib-kueue"
+
+
+def test_json_holds_what_the_contract_says(refused: Path) -> None:
+    status, document = report(refused)
+    assert status == 1
+    assert document["summary"].items() >= {"targets": 1, "resources": 3, "errors": 1, "warnings": 0, "infos": 0, "waived": 0}.items()
+    (finding,) = document["findings"]
+    assert finding == {
+        "rule": "jobset/publish-not-ready-addresses",
+        "severity": "error",
+        "message": finding["message"],
+        "fix": rules.rules()["jobset/publish-not-ready-addresses"].fix,
+        "targets": ["overlays/no-ib-kueue"],
+        "file": "base/runtime/runtime.yaml",
+        "line": finding["line"],
+        "resource": {
+            "apiVersion": "trainer.kubeflow.org/v1alpha1",
+            "kind": "ClusterTrainingRuntime",
+            "namespace": None,
+            "name": "tensorflow-distributed",
+        },
+    }
+
+
+def test_text_ends_with_a_verdict(refused: Path) -> None:
+    result = gate("check", refused)
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 1
+    assert lines[0].startswith("✗ kustomization overlays/no-ib-kueue  (3 objects; judged without a cluster: ")
+    assert "base/runtime/runtime.yaml" in lines
+    assert re.match(r"REFUSED: 1 error; 1 targets, 3 objects, \d+ rules in [\d.]+ s$", lines[-1])
+    assert "\x1b" not in result.stdout, "no colours without a terminal"
+
+
+def test_text_does_not_pass_on_control_characters(tmp_path: Path) -> None:
+    (tmp_path / "clusters").mkdir()
+    file = tmp_path / "a.yaml"
+    file.write_text('apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n"x\\e[31m\\u202e": {}\n', encoding="utf-8")
+    result = gate("check", file)
+    assert result.exit_code == 1
+    assert "unknown field x" in result.stdout
+    assert "\x1b" not in result.stdout and "\u202e" not in result.stdout
+
+
+def test_output_goes_to_a_file(refused: Path, tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    result = gate("check", "--format", "json", "--output", file, refused)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert len(json.loads(file.read_text(encoding="utf-8"))["findings"]) == 1
+
+
+def test_an_output_that_cannot_be_written_is_told(refused: Path, tmp_path: Path) -> None:
+    result = gate("check", "--output", tmp_path / "nowhere/report", refused)
+    assert result.exit_code == 2
+    assert "--output: cannot be written" in result.stderr
+
+
+def test_a_cluster_is_given_by_name_or_by_path(estate: Path) -> None:
+    by_name = report("--cluster", "lab", estate / "overlays/no-ib-kueue")
+    assert by_name[0] == 1, "the lab's one node is too small for the overlay's defaults"
+    assert {finding["rule"] for finding in by_name[1]["findings"]} == {"nodes/gang-fits", "queue/within-quota"}
+    by_path = report("--cluster", estate / "clusters/lab/cluster.yaml", estate / "overlays/no-ib-kueue")
+    assert {"queue/local-queue-exists", "refs/objects-exist"} <= {finding["rule"] for finding in by_path[1]["findings"]}, "only the target exists"
+
+
+def test_a_run_that_builds_on_an_overlay_is_refused(estate: Path) -> None:
+    run = estate / "clusters/lab/runs/lazy"
+    run.mkdir()
+    (run / "kustomization.yaml").write_text("resources:\n- ../../../../overlays/no-ib-kueue/trainjob\nnameSuffix: -lazy\n", encoding="utf-8")
+    _, document = report(run)
+    (finding,) = [finding for finding in document["findings"] if finding["rule"] == "run/self-contained"]
+    assert (finding["file"], finding["line"]) == ("clusters/lab/runs/lazy/kustomization.yaml", 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "line"),
+    [
+        ("resources:\n- https://example.com/a.yaml\n", "kustomize/no-remote-resources", 2),
+        ("resources:\n- github.com/example/repo//deploy?ref=v1\n", "kustomize/no-remote-resources", 2),
+        ("resources:\n- git@github.com:example/repo.git\n", "kustomize/no-remote-resources", 2),
+        ("components:\n- ssh://git@example.com/repo\n", "kustomize/no-remote-resources", 2),
+        ("patches:\n- path: https://example.com/p.yaml\n", "kustomize/no-remote-resources", 2),
+        ("configMapGenerator:\n- name: a\n  files:\n  - a=https://example.com/p.yaml\n", "kustomize/no-remote-resources", 4),
+        ("helmCharts:\n- name: trainer\n", "kustomize/no-plugins", 1),
+        ("generators:\n- |-\n  apiVersion: example.com/v1\n  kind: Run\n  metadata: {name: r}\n", "kustomize/no-plugins", 2),
+    ],
+)
+def test_a_build_that_would_reach_out_is_not_built(text: str, rule: str, line: int, tmp_path: Path) -> None:
+    (tmp_path / "clusters").mkdir()
+    (tmp_path / "kustomization.yaml").write_text(text, encoding="utf-8")
+    status, document = report(tmp_path)
+    assert status == 1
+    assert [(finding["rule"], finding["line"]) for finding in document["findings"]] == [(rule, line)]
+
+
+def test_explain_says_everything_about_a_rule() -> None:
+    for rule in rules.rules().values():
+        text = gate("explain", rule.id).stdout
+        assert rule.title in text and f"Fix: {rule.fix}" in text
+    result = gate("explain", "backoff")
+    assert result.exit_code == 2
+    assert "did you mean jobset/backoff-limit-zero?" in result.stderr
+
+
+def test_the_table_of_rules_is_generated() -> None:
+    text = (ROOT / "policies/README.md").read_text(encoding="utf-8")
+    between = text.partition("<!-- rules -->\n")[2].partition("<!-- /rules -->")[0]
+    assert between.strip() == gate("rules", "--markdown").stdout.strip(), "write it with: make docs"
