@@ -49,16 +49,20 @@ def targets(root: Path, paths: Sequence[Path], cluster: str | None) -> list[Targ
 
 def _expanded(path: Path) -> list[Path]:
     """A repository stands for everything in it, a folder of clusters for each of them."""
-    if (path / "clusters").is_dir():
-        return _everything(path)
-    clusters = sorted(file.parent for file in path.glob(f"*/{facts.FILE_NAME}")) if path.is_dir() else []
-    return clusters if clusters and not kustomization.kustomization_file(path) else [path]
+    if not path.is_dir() or any((path / name).exists() for name in (*kustomization.FILE_NAMES, facts.FILE_NAME)):
+        return [path]
+    clusters = sorted(file.parent for file in path.glob(f"*/{facts.FILE_NAME}"))
+    return clusters or (_known(path) if (path / "clusters").is_dir() else []) or [path]
+
+
+def _known(root: Path) -> list[Path]:
+    """The overlays and clusters of a repository, and training/."""
+    found = [path for folder in ("overlays", "clusters") for path in sorted((root / folder).glob("*")) if path.is_dir()]
+    return [*found, *(path for path in [root / "training"] if path.is_dir())]
 
 
 def _everything(root: Path) -> list[Path]:
-    found = [path for folder in ("overlays", "clusters") for path in sorted((root / folder).glob("*")) if path.is_dir()]
-    if (root / "training").is_dir():
-        found.append(root / "training")
+    found = _known(root)
     if not found:
         raise GateError("there are no clusters/, overlays/ or training/ here: name a target", file=root)
     return found
@@ -71,9 +75,14 @@ class _Cluster:
 
 
 def _given_cluster(root: Path, cluster: str) -> _Cluster:
-    """--cluster: a name in clusters/, or the path of a cluster.yaml (then only the target and `external` exist)."""
-    folder = root / "clusters" / cluster
-    if "/" not in cluster and folder.is_dir():
+    """--cluster: a name in clusters/, or the path of a cluster.yaml (then only the target and `external` exist).
+
+    A target outside of every repository may be judged by a cluster of the one that the command runs in.
+    """
+    for base in (root, repository(Path.cwd())):
+        folder = base / "clusters" / cluster
+        if "/" in cluster or not (folder / facts.FILE_NAME).is_file():
+            continue
         return _Cluster(facts=facts.load(folder / facts.FILE_NAME), folder=folder)
     path = Path(cluster).absolute()
     if path.is_dir():
@@ -96,7 +105,7 @@ def _target(root: Path, path: Path, given: _Cluster | None) -> Target:
             return Target(name=name, kind="script", path=path, facts=own.facts if own else None)
         kind = "run" if given is None and own else "kustomization" if kustomization.kustomization_file(path) else "file"
         units = tuple(render.units(path))
-        beside = tuple(render.units(own.folder)) if own and own.folder else ()
+        beside = _composed(own.folder) if own and own.folder else ()
         beside = tuple(unit for unit in beside if unit.path.resolve() not in {mine.path.resolve() for mine in units})
         return Target(name=name, kind=kind, path=path, units=units, beside=beside, facts=own.facts if own else None)
     except GateError as error:
@@ -105,8 +114,14 @@ def _target(root: Path, path: Path, given: _Cluster | None) -> Target:
 
 def _cluster_target(name: str, path: Path) -> Target:
     own = facts.load(path / facts.FILE_NAME)
-    units = tuple(render.units(path))
+    units = _composed(path)
     return Target(name=name, kind="cluster", path=path, units=units, facts=own)
+
+
+def _composed(folder: Path) -> tuple[Unit, ...]:
+    """What a cluster is composed of: every kustomization below it, or its plain files where it has none."""
+    units = render.units(folder)
+    return tuple(unit for unit in units if unit.kustomization) or tuple(units)
 
 
 def _own_cluster(root: Path, path: Path) -> _Cluster | None:

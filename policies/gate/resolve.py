@@ -32,6 +32,12 @@ _POD_TEMPLATE = {"$ref": "#/definitions/io.k8s.api.core.v1.PodTemplateSpec"}
 _JOB_TEMPLATE = {"$ref": "#/definitions/io.k8s.api.batch.v1.JobTemplateSpec"}
 _RESOURCES = {"$ref": "#/definitions/io.k8s.api.core.v1.ResourceRequirements"}
 _IMAGE = re.compile(r"(?:^|[/_.-])tensorflow(?:[:@/_-]|$)")
+_SHORT_IMAGE = re.compile(r"(?:^|/)tf2?(?:[-_][^/:@]*)?(?:[:@][^/]*)?$")
+_OTHER_FRAMEWORK = re.compile(r"(?:^|[/\s_.:-])(?:(?:py)?torch|torchrun|jax|xgboost|deepspeed|mxnet|mlx|terraform)(?=$|[/\s_.:@-])")
+_TFRUN = re.compile(r"(?:^|[\s/])tfrun(?:\.py)?(?:\s|$)")
+# Variables that TensorFlow's workers alone read: TF_CPP_, TF_ENABLE_ONEDNN_OPTS are set for JAX and PyTorch too, TF_VAR_ is Terraform's.
+_VARIABLES = ("TF_CONFIG", "TF_NUM_", "TF_WORKER_PORT", "TF_DISCOVERY_TIMEOUT", "TF_GRPC_", "TF_GPU_", "TF_FORCE_GPU_", "TF_USE_LEGACY_KERAS", "TF_XLA_FLAGS")
+_POLICIES = ("torch", "mpi", "jax", "flux", "xgboost")
 _JOBS: FieldPath = ("spec", "replicatedJobs")
 _ABSURD = Decimal(10) ** 24  # an exponent of a hostile quantity must not become an integer of a million digits
 
@@ -312,30 +318,42 @@ def _pod(at: int, job: Mapping[str, Any]) -> dict[str, Any]:
 def _mark_tensorflow(workload: Workload) -> None:
     """Marks the pods in which TensorFlow's workers run.
 
-    Evidence is the framework label of the runtime, a tensorflow image, tfrun in the command, or a TF_ variable. A
-    runtime of another framework is not made TensorFlow by a variable alone. Where the trainer's Job is labelled the
-    workers are its pods, else those pods that show evidence themselves.
+    Evidence is the framework label of the runtime, a tensorflow image, tfrun in the command, or, where nothing speaks
+    for another framework, a variable of TensorFlow's or an image called tf. Where the trainer's Job is labelled the
+    workers are its pods, else those pods that show evidence themselves and do not only run before the others.
     """
     assert workload.effective
-    own = [_evidence(job) for _, job in _jobs(workload.effective)]
-    other = workload.framework not in ("", "tensorflow")
+    jobs = [job for _, job in _jobs(workload.effective)]
+    own = [_evidence(job) for job in jobs]
+    other = workload.framework not in ("", "tensorflow") or any(policy in workload.ml_policy for policy in _POLICIES)
     is_tensorflow = workload.framework == "tensorflow" or any(strong or (weak and not other) for strong, weak in own)
     if not is_tensorflow:
         return
     trainers = [pod["trainer"] for pod in workload.pods]
+    first = {get(before, ("name",)) for job in jobs for before in _list(job.get("dependsOn")) if get(before, ("status",)) == "Complete"}
     seen = [strong or weak for strong, weak in own]
+    seen = [each and job.get("name") not in first for each, job in zip(seen, jobs, strict=True)] if first else seen
     workers = trainers if any(trainers) else seen if any(seen) else [pod["ancestor"] is None for pod in workload.pods]
     for pod, worker in zip(workload.pods, workers, strict=True):
         pod["tensorflow"] = worker
 
 
 def _evidence(job: Mapping[str, Any]) -> tuple[bool, bool]:
-    """Strong evidence (image, tfrun) and weak evidence (a TF_ variable) that a Job's pods run TensorFlow."""
+    """Strong evidence (image, tfrun) and weak evidence (a variable, a short image name) that a Job's pods run TensorFlow.
+
+    The container `node` decides where there is one; TensorBoard beside the training of another framework says nothing.
+    """
     strong = weak = False
-    for container in _list(get(job, ("template", "spec", "template", "spec", "containers"))):
+    containers = _list(get(job, ("template", "spec", "template", "spec", "containers")))
+    for container in [each for each in containers if get(each, ("name",)) == NODE] or containers:
         words = " ".join(str(word) for key in ("command", "args") for word in _list(get(container, (key,))))
-        strong |= bool(_IMAGE.search(str(get(container, ("image",), "")))) or "tfrun" in words
-        weak |= any(str(get(entry, ("name",), "")).startswith("TF_") for entry in _list(get(container, ("env",))))
+        image = str(get(container, ("image",), ""))
+        if "tensorboard" in words.partition(" ")[0] or "tensorboard" in str(get(container, ("name",), "")):
+            continue
+        strong |= bool(_IMAGE.search(image) or _TFRUN.search(words))
+        if not _OTHER_FRAMEWORK.search(f"{image} {words}"):
+            names = [str(get(entry, ("name",), "")) for entry in _list(get(container, ("env",)))]
+            weak |= bool(_SHORT_IMAGE.search(image)) or any(name.startswith(_VARIABLES) for name in names)
     return strong, weak
 
 

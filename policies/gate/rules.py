@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from gate import kustomization, process, render, scripts, tools, validate
+from gate import cel, kustomization, process, render, scripts, tools, validate
 from gate.model import GateError, Rule
 
 FOLDER = tools.POLICIES / "rules"
@@ -69,6 +69,7 @@ def rules() -> dict[str, Rule]:
     described = json.loads((compiled / "rules.json").read_text(encoding="utf-8"))
     found = [
         *_BUILT_IN,
+        cel.RULE,
         *scripts.rules(),
         *(_described(entry) for entry in described.get("annotations", []) if _package(entry)[:1] == ["rules"]),
     ]

@@ -143,7 +143,7 @@ def _close(schema: Any) -> Any:
         elif key in ("allOf", "anyOf", "oneOf"):
             # inside a combination properties only add conditions: closing them would refuse their siblings
             out[key] = value
-        elif key not in ("description", "default", "example", "x-kubernetes-validations", "externalDocs", "title"):
+        elif key not in ("description", "example", "externalDocs", "title"):
             out[key] = value
     if out.get("x-kubernetes-embedded-resource"):
         out["x-kubernetes-preserve-unknown-fields"] = True

@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 from jsonschema.protocols import Validator
 
+from gate import cel
 from gate.model import Fault, FieldPath, Problem, Resource, dotted
 from gate.schemas import Catalog
 
@@ -88,7 +89,14 @@ def validate(resources: Iterable[Resource], catalog: Catalog) -> Validation:
             if error.validator in ("type", "anyOf"):
                 found.malformed.add(resource)
             found.faults += _faults(resource, error, catalog)
+        if resource not in found.malformed:
+            entry = catalog.kinds[(resource.api_version, resource.kind)]
+            found.faults += cel.faults(resource, entry.schema, _version(entry.component, catalog))
     return found
+
+
+def _version(component: str, catalog: Catalog) -> str:
+    return f"{component} {catalog.versions[component]}"
 
 
 def _unknown(resource: Resource, catalog: Catalog) -> Fault | Problem:
@@ -102,8 +110,7 @@ def _unknown(resource: Resource, catalog: Catalog) -> Fault | Problem:
 
 
 def _faults(resource: Resource, error: jsonschema.ValidationError, catalog: Catalog) -> Iterator[Fault]:
-    component = catalog.kinds[(resource.api_version, resource.kind)].component
-    version = f"{component} {catalog.versions[component]}"
+    version = _version(catalog.kinds[(resource.api_version, resource.kind)].component, catalog)
     for path, message, fix in _explain(error):
         yield Fault(rule=RULE, message=f"{message} ({version})", resource=resource, path=path, fix=fix)
 

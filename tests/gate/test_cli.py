@@ -49,7 +49,7 @@ def test_text_ends_with_a_verdict(refused: Path) -> None:
     assert result.exit_code == 1
     assert lines[0].startswith("✗ kustomization overlays/no-ib-kueue  (3 objects; judged without a cluster: ")
     assert "base/runtime/runtime.yaml" in lines
-    assert re.match(r"REFUSED: 1 error; 1 targets, 3 objects, \d+ rules in [\d.]+ s$", lines[-1])
+    assert re.match(r"REFUSED: 1 error; 1 target, 3 objects, \d+ rules in [\d.]+ s$", lines[-1])
     assert "\x1b" not in result.stdout, "no colours without a terminal"
 
 

@@ -49,9 +49,11 @@ def _checked(checked: Checked, outcome: Outcome) -> Text:
     worst = next((s for s in ("error", "warning", "info") if any(f.severity == s for f in faulty)), None)
     mark, style = ("✗", _STYLE["error"]) if worst == "error" else ("!", _STYLE["warning"]) if worst == "warning" else ("✓", "green")
     mark, style = ("?", _STYLE["error"]) if checked.failed else (mark, style)
-    line = Text(f"{mark} ", style=style)
-    line.append(f"{checked.kind:<14}{_clean(checked.name)}", style="default")
-    notes = [f"{checked.resources} object{'s' if checked.resources != 1 else ''}"]
+    widest = max(len(each.name) for each in outcome.checked)
+    line = Text(no_wrap=True)
+    line.append(f"{mark} ", style=style)
+    line.append(f"{checked.kind:<14}{_clean(checked.name):<{widest}}")
+    notes = [_plural(checked.resources, "object")] if checked.kind != "script" else ["syntax tree"]
     if checked.runs:
         notes.append(f"runs: {', '.join(checked.runs)}")
     if checked.without_cluster and checked.kind != "script":
@@ -70,7 +72,7 @@ def _problems(outcome: Outcome) -> Iterator[Text]:
 
 
 def _finding(finding: Finding, width: int) -> Iterator[Text]:
-    head = Text(f"  {finding.place.line}: ")
+    head = Text(f"  {finding.place.line}: ", no_wrap=True)
     head.append(finding.severity, style=_STYLE[finding.severity])
     head.append(f" {finding.rule}")
     if finding.resource:
@@ -88,8 +90,9 @@ def _wrapped(text: str, indent: str, width: int, style: str = "") -> Iterator[Te
 
 def _verdict(outcome: Outcome) -> Text:
     errors, warnings = outcome.count("error"), outcome.count("warning")
-    counted = f"{len(outcome.checked)} targets, {outcome.resources} objects, {outcome.rules} rules in {outcome.seconds:.1f} s"
-    found = ", ".join(part for part in (_plural(errors, "error"), _plural(warnings, "warning")) if part) or "nothing found"
+    counted = f"{_plural(len(outcome.checked), 'target')}, {_plural(outcome.resources, 'object')}, {outcome.rules} rules"
+    counted += f" in {outcome.seconds:.1f} s"
+    found = ", ".join(_plural(number, noun) for number, noun in ((errors, "error"), (warnings, "warning")) if number) or "nothing found"
     if outcome.problems:
         return Text(
             f"COULD NOT CHECK EVERYTHING: {_plural(len(outcome.problems), 'problem')}; {found} in the rest; {counted}", style="bold red"
@@ -100,4 +103,4 @@ def _verdict(outcome: Outcome) -> Text:
 
 
 def _plural(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' if number != 1 else ''}" if number else ""
+    return f"{number} {noun}{'s' if number != 1 else ''}"

@@ -1,0 +1,126 @@
+"""The CRDs' own validation rules (x-kubernetes-validations, CEL), evaluated without a cluster.
+
+As the API server does it: defaults first, then every rule of the schema on its own value. Transition rules (oldSelf)
+have nothing to compare with here and are left out. What cannot be evaluated is said, not passed.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import cel
+
+from gate.model import Fault, FieldPath, Resource, Rule, dotted
+
+RULE = Rule(
+    id="schema/cel",
+    title="Every object keeps the validation rules of its CRD",
+    description="A CRD states rules between fields in CEL, and the API server refuses an object that breaks one: the sync fails. "
+    "They are evaluated here as they stand in the CRDs of the versions in cluster.yaml.",
+    severity="error",
+    fix="Change the fields so that the rule holds.",
+    example="kind: ClusterQueue\nspec:\n  resourceGroups:   # a borrowingLimit, and no cohortName to borrow from",
+    references=(("https://kubernetes.io/docs/reference/using-api/cel/", "how the API server evaluates them"),),
+)
+_TRANSITION = re.compile(r"\boldSelf\b")
+# How Kubernetes writes property names that are no CEL identifiers.
+_ESCAPES = (("__underscores__", "__"), ("__dot__", "."), ("__dash__", "-"), ("__slash__", "/"))
+
+
+def faults(resource: Resource, schema: Mapping[str, Any], version: str) -> Iterator[Fault]:
+    """The rules that an object breaks, and those that could not be evaluated on it (warnings)."""
+    value = copy.deepcopy(resource.manifest)
+    _default(schema, value)
+    for path, rule, at in _rules(schema, value, ()):
+        expression = str(rule["rule"])
+        try:
+            holds = _program(expression).execute({"self": at})
+            message = None if holds is True else _message(rule, at)
+        except (RuntimeError, TypeError, ValueError) as error:
+            reason = (str(error).splitlines() or ["no reason given"])[0]
+            yield Fault(
+                rule=RULE.id,
+                severity="warning",
+                message=f"{dotted(path) or 'the object'}: the rule {expression!r} could not be evaluated: {reason} ({version})",
+                resource=resource,
+                path=path,
+                fix="Check it on a cluster: kubectl apply --dry-run=server.",
+            )
+            continue
+        if message is not None:
+            place = (*path, *_field_path(rule))
+            yield Fault(rule=RULE.id, message=f"{dotted(place) or 'the object'}: {message} ({version})", resource=resource, path=place)
+
+
+@functools.lru_cache(maxsize=4096)
+def _program(expression: str) -> Any:
+    return cel.compile(expression)
+
+
+def _message(rule: Mapping[str, Any], at: Any) -> str:
+    if "messageExpression" in rule:
+        try:
+            return str(_program(str(rule["messageExpression"])).execute({"self": at}))
+        except (RuntimeError, TypeError, ValueError):
+            pass
+    return str(rule.get("message") or f"breaks the rule {rule['rule']}").strip()
+
+
+def _field_path(rule: Mapping[str, Any]) -> FieldPath:
+    """The field that a rule names as the one at fault: .a.b"""
+    return tuple(part for part in re.findall(r"[^.\[\]'\"]+", str(rule.get("fieldPath", ""))))
+
+
+def _rules(schema: Mapping[str, Any], value: Any, path: FieldPath) -> Iterator[tuple[FieldPath, Mapping[str, Any], Any]]:
+    """Every rule with the value that it is about."""
+    for rule in schema.get("x-kubernetes-validations", ()):
+        if not _TRANSITION.search(str(rule.get("rule", ""))):
+            yield path, rule, _escaped(value, schema)
+    if isinstance(value, dict):
+        for key, child in value.items():
+            yield from _rules(_below(schema, key), child, (*path, key))
+    elif isinstance(value, list) and isinstance(schema.get("items"), dict):
+        for index, child in enumerate(value):
+            yield from _rules(schema["items"], child, (*path, index))
+
+
+def _below(schema: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    below = schema.get("properties", {}).get(key) or schema.get("additionalProperties")
+    return below if isinstance(below, dict) else {}
+
+
+def _default(schema: Mapping[str, Any], value: Any) -> None:
+    """Fills in the defaults that the API server fills in before it evaluates rules."""
+    if isinstance(value, dict):
+        for key, child in schema.get("properties", {}).items():
+            if key not in value and isinstance(child, dict) and "default" in child:
+                value[key] = copy.deepcopy(child["default"])
+        for key, child in value.items():
+            _default(_below(schema, key), child)
+    elif isinstance(value, list) and isinstance(schema.get("items"), dict):
+        for child in value:
+            _default(schema["items"], child)
+
+
+def _escaped(value: Any, schema: Mapping[str, Any]) -> Any:
+    """A value with the names of its properties as CEL identifiers; keys of plain maps stay as they are."""
+    if isinstance(value, dict):
+        properties = schema.get("properties", {})
+        return {_name(key) if key in properties else key: _escaped(child, _below(schema, key)) for key, child in value.items()}
+    if isinstance(value, list):
+        items = schema.get("items")
+        return [_escaped(child, items if isinstance(items, dict) else {}) for child in value]
+    return value
+
+
+def _name(key: str) -> str:
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", key) and "__" not in key:
+        return key
+    for escape, plain in _ESCAPES:
+        key = key.replace(plain, escape)
+    return key
+

@@ -1,0 +1,102 @@
+"""The CRDs' own rules are evaluated offline; that the API server refuses the same is for the lab to show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gate import cel, schemas, tools
+from tests.command import report
+from tests.edit import edited
+from tests.rules.test_rules import HERE
+
+tools.setup()
+CATALOGS = [
+    pytest.param(component, version, id=f"{component} {version}")
+    for component, source in schemas.sources().items()
+    if source.crds
+    for version in source.versions
+]
+
+
+def expressions(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        for rule in schema.get("x-kubernetes-validations", ()):
+            yield rule["rule"]
+        for child in schema.values():
+            yield from expressions(child)
+    elif isinstance(schema, list):
+        for child in schema:
+            yield from expressions(child)
+
+
+@pytest.mark.parametrize(("component", "version"), CATALOGS)
+def test_every_rule_of_every_known_crd_compiles(component: str, version: str) -> None:
+    catalog = schemas.catalog(((component, version),))
+    for kind in catalog.kinds.values():
+        if kind.component == component:
+            for expression in expressions(kind.schema):
+                cel._program(expression)
+
+
+def judge(tmp_path: Path, text: str, cluster: str = "kueue") -> list[dict[str, Any]]:
+    (tmp_path / "clusters").mkdir()
+    file = tmp_path / "a.yaml"
+    file.write_text(text, encoding="utf-8")
+    _, document = report("--cluster", HERE / "clusters" / f"{cluster}.yaml", file)
+    return [finding for finding in document["findings"] if finding["rule"] == "schema/cel"]
+
+
+QUEUE = """\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: lonely}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors:
+    - name: any
+      resources:
+      - {name: cpu, nominalQuota: 4, borrowingLimit: 2}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: any}
+"""
+
+
+def test_a_borrowing_limit_needs_a_cohort(tmp_path: Path) -> None:
+    (finding,) = judge(tmp_path, QUEUE)
+    assert (finding["severity"], finding["file"], finding["line"]) == ("error", "a.yaml", 4)
+    assert "borrowingLimit must be nil when cohort is empty" in finding["message"]
+    assert finding["message"].endswith("(kueue 0.17.0)")
+
+
+def test_with_a_cohort_it_is_right(tmp_path: Path) -> None:
+    assert judge(tmp_path, edited(QUEUE, [{"replace": "spec:\n  namespaceSelector", "with": "spec:\n  cohortName: all\n  namespaceSelector"}])) == []
+
+
+def test_a_rule_between_defaulted_fields_sees_the_defaults(tmp_path: Path) -> None:
+    """startupPolicyOrder is defaulted to AnyOrder before the rule on it is evaluated."""
+    text = (HERE / "valid" / "jobset.yaml").read_text(encoding="utf-8")
+    assert judge(tmp_path, text, "jobset") == []
+
+
+def test_names_that_a_trainjob_cannot_have(tmp_path: Path) -> None:
+    text = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: 9lives, namespace: a}\nspec: {runtimeRef: {name: torch}}\n"
+    (finding,) = judge(tmp_path, text)
+    assert "RFC 1035" in finding["message"]
+
+
+def test_what_cannot_be_evaluated_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def fails(expression: str) -> Any:
+        raise RuntimeError("Undefined variable or function: 'quantity'")
+
+    monkeypatch.setattr(cel, "_program", fails)
+    found = judge(tmp_path, QUEUE)
+    assert {finding["severity"] for finding in found} == {"warning"}
+    assert "could not be evaluated: Undefined variable or function: 'quantity'" in found[0]["message"]

@@ -1,0 +1,1 @@
+"""Trainer's own code, against which the gate's resolve is held."""
