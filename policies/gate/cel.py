@@ -40,8 +40,8 @@ def faults(resource: Resource, schema: Mapping[str, Any], version: str) -> Itera
         try:
             holds = _program(expression).execute({"self": at})
             message = None if holds is True else _message(rule, at)
-        except (RuntimeError, TypeError, ValueError) as error:
-            reason = (str(error).splitlines() or ["no reason given"])[0]
+        except (RuntimeError, TypeError, ValueError, LookupError) as error:
+            reason = f"no such key: {error}" if isinstance(error, KeyError) else (str(error).splitlines() or ["no reason given"])[0]
             yield Fault(
                 rule=RULE.id,
                 severity="warning",
@@ -65,7 +65,7 @@ def _message(rule: Mapping[str, Any], at: Any) -> str:
     if "messageExpression" in rule:
         try:
             return str(_program(str(rule["messageExpression"])).execute({"self": at}))
-        except (RuntimeError, TypeError, ValueError):
+        except (RuntimeError, TypeError, ValueError, LookupError):
             pass
     return str(rule.get("message") or f"breaks the rule {rule['rule']}").strip()
 
@@ -123,4 +123,3 @@ def _name(key: str) -> str:
     for escape, plain in _ESCAPES:
         key = key.replace(plain, escape)
     return key
-

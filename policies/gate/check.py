@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from gate import evaluate, facts, kustomization, locate, render, resolve, rules, schemas, scripts, validate
+from gate import evaluate, facts, followed, kustomization, locate, render, resolve, rules, schemas, scripts, validate
 from gate.facts import Facts
 from gate.model import SEVERITIES, Checked, Fault, Finding, GateError, Outcome, Place, Problem, Resource, Rule, Unit, dotted
 
@@ -188,6 +188,7 @@ def _judge(target: Target, rendered: dict[Unit, render.Rendered], evaluator: eva
     own = {_identity(resource) for resource in mine}
     beside = [resource for unit in target.beside for resource in rendered[unit].resources if _identity(resource) not in own]
     faults = [fault for unit in target.units for fault in rendered[unit].faults]
+    faults += [fault for unit in target.units for fault in followed.faults(unit, rendered[unit].resources)]
     problems = [problem for unit in target.units for problem in rendered[unit].problems]
     try:
         catalog = target.facts.catalog if target.facts else schemas.catalog(())

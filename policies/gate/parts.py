@@ -86,7 +86,7 @@ def parts(
 
 
 def _patches(this: Layer, path: Selectors, after: Manifest, before: Manifest, wanted: Selectors) -> Iterator[tuple[Place, int]]:
-    for target, file, node, value in reversed(list(_patch_documents(this))):
+    for target, file, node, value in reversed(list(patch_documents(this))):
         if isinstance(value, list):
             if _targets(target, after, before):
                 yield from _json6902(file, node, value, path, after, before, wanted)
@@ -98,7 +98,7 @@ def _patches(this: Layer, path: Selectors, after: Manifest, before: Manifest, wa
                 yield Place(file=file, line=at), deep
 
 
-def _patch_documents(this: Layer) -> Iterator[tuple[dict[str, Any] | None, Path, yaml.Node, Any]]:
+def patch_documents(this: Layer) -> Iterator[tuple[dict[str, Any] | None, Path, yaml.Node, Any]]:
     """(target, file, node, value) of every patch of a layer, in the order of application."""
     for field in ("patchesStrategicMerge", "patches", "patchesJson6902"):
         for index, entry in enumerate(this.value.get(field) or []):
@@ -130,6 +130,11 @@ def _targets(target: dict[str, Any] | None, after: Manifest, before: Manifest) -
     names = {str(get(m, ("metadata", "name"), "")) for m in (after, before)}
     fits_kind = re.fullmatch(str(target.get("kind", ".*")), str(after.get("kind"))) is not None
     return fits_kind and any(re.fullmatch(str(target.get("name", ".*")), name) for name in names)
+
+
+def patches(target: dict[str, Any] | None, patch: Manifest, manifest: Manifest) -> bool:
+    """Whether a strategic patch is one of the object, going by kinds and names."""
+    return _targets(target, manifest, manifest) if target else _addresses(patch, manifest, manifest)
 
 
 def _addresses(patch: Manifest, after: Manifest, before: Manifest) -> bool:

@@ -35,8 +35,9 @@ _IMAGE = re.compile(r"(?:^|[/_.-])tensorflow(?:[:@/_-]|$)")
 _SHORT_IMAGE = re.compile(r"(?:^|/)tf2?(?:[-_][^/:@]*)?(?:[:@][^/]*)?$")
 _OTHER_FRAMEWORK = re.compile(r"(?:^|[/\s_.:-])(?:(?:py)?torch|torchrun|jax|xgboost|deepspeed|mxnet|mlx|terraform)(?=$|[/\s_.:@-])")
 _TFRUN = re.compile(r"(?:^|[\s/])tfrun(?:\.py)?(?:\s|$)")
-# Variables that TensorFlow's workers alone read: TF_CPP_, TF_ENABLE_ONEDNN_OPTS are set for JAX and PyTorch too, TF_VAR_ is Terraform's.
-_VARIABLES = ("TF_CONFIG", "TF_NUM_", "TF_WORKER_PORT", "TF_DISCOVERY_TIMEOUT", "TF_GRPC_", "TF_GPU_", "TF_FORCE_GPU_", "TF_USE_LEGACY_KERAS", "TF_XLA_FLAGS")
+# What TensorFlow's workers alone read: TF_CPP_ and TF_ENABLE_ONEDNN_OPTS are set for JAX and PyTorch too, TF_VAR_ is Terraform's.
+_WORKERS = ("TF_CONFIG", "TF_NUM_", "TF_WORKER_PORT", "TF_DISCOVERY_TIMEOUT")
+_VARIABLES = (*_WORKERS, "TF_GRPC_", "TF_GPU_", "TF_FORCE_GPU_", "TF_USE_LEGACY_KERAS", "TF_XLA_FLAGS")
 _POLICIES = ("torch", "mpi", "jax", "flux", "xgboost")
 _JOBS: FieldPath = ("spec", "replicatedJobs")
 _ABSURD = Decimal(10) ** 24  # an exponent of a hostile quantity must not become an integer of a million digits
@@ -224,8 +225,10 @@ def _initializers(effective: Traced, index: int, job: Manifest) -> None:
             for number, entry in enumerate(_list(given.get("env"))):
                 _set_env(effective, path, entry, (index, (*start, "env", number)))
             if isinstance(given.get("secretRef"), dict):
-                secrets = [*_list(get(effective.value, (*path, "envFrom"))), {"secretRef": given["secretRef"]}]
-                effective.set((*path, "envFrom"), secrets, (index, (*start, "secretRef")))
+                sources = _list(get(effective.value, (*path, "envFrom")))
+                if not sources:
+                    effective.set((*path, "envFrom"), [], (index, start))
+                effective.set((*path, "envFrom", len(sources)), {"secretRef": given["secretRef"]}, (index, start))
 
 
 def _trainer(effective: Traced, index: int, trainer: Mapping[str, Any], policy: Any, catalog: Catalog) -> None:

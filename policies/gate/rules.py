@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from gate import cel, kustomization, process, render, scripts, tools, validate
+from gate import cel, followed, kustomization, process, render, scripts, tools, validate
 from gate.model import GateError, Rule
 
 FOLDER = tools.POLICIES / "rules"
@@ -49,6 +49,27 @@ _BUILT_IN = (
         severity="error",
         fix="Use kustomize's built-in generators, transformers and patches.",
         example="helmCharts:\n- name: trainer",
+    ),
+    Rule(
+        id=followed.LISTS,
+        title="A strategic-merge patch of a custom resource loses no element of a list",
+        description="Kustomize has no merge keys for custom resources: a list in such a patch takes the place of the whole list. "
+        "Containers, variables or volumes that the patch does not repeat are gone, and the build does not say so.",
+        severity="error",
+        fix="Use a JSON 6902 patch (`op: add`, path ending in `/-`), or repeat the whole list in the patch.",
+        example="patches:\n- patch: |\n    kind: TrainJob\n    metadata: {name: run-1}\n"
+        '    spec: {trainer: {env: [{name: EPOCHS, value: "3"}]}}   # every other variable is gone',
+        references=(("https://github.com/kubernetes-sigs/kustomize/issues/2825", "lists of custom resources are replaced"),),
+    ),
+    Rule(
+        id=followed.IMAGES,
+        title="The tag that `images:` sets reaches the TrainJobs",
+        description="Kustomize rewrites containers[].image wherever it finds it, also in a runtime, but not spec.trainer.image of a "
+        "TrainJob, which takes precedence: the run starts with the old image.",
+        severity="error",
+        fix="Let a `configurations:` file name the field, `images: [{path: spec/trainer/image, kind: TrainJob}]`, or write the tag there.",
+        example='images: [{name: registry.example/tf, newTag: "2.15-r3"}]   # and a TrainJob with trainer.image registry.example/tf:2.14',
+        references=(("https://github.com/kubernetes-sigs/kustomize/issues/3130", "images in custom resources"),),
     ),
     Rule(
         id=render.SELF_CONTAINED,

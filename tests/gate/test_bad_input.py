@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-
 from gate import source
+
 from tests.command import gate, report
 
 GOOD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: default}\n"
@@ -32,7 +32,12 @@ CASES: dict[str, tuple[dict[str, str | bytes], str, str, str]] = {
         "a.yaml",
         "the kind example.com/v1 Widget is not known; add the component that defines it to policies/schemas/sources.yaml",
     ),
-    "an object without a kind": ({"a.yaml": "metadata: {name: w}\n"}, "a.yaml", "a.yaml", "an object without apiVersion and kind is not known"),
+    "an object without a kind": (
+        {"a.yaml": "metadata: {name: w}\n"},
+        "a.yaml",
+        "a.yaml",
+        "an object without apiVersion and kind is not known",
+    ),
     "kustomizations that loop": (
         {"one/kustomization.yaml": "resources: [../two]\n", "two/kustomization.yaml": "resources: [../one]\n"},
         "one",
@@ -59,7 +64,11 @@ CASES: dict[str, tuple[dict[str, str | bytes], str, str, str]] = {
         "configMapGenerator: lost.py does not exist",
     ),
     "a patch that does not apply": (
-        {"k/kustomization.yaml": "resources: [a.yaml]\npatches:\n- path: p.yaml\n", "k/a.yaml": GOOD, "k/p.yaml": GOOD.replace("settings", "other")},
+        {
+            "k/kustomization.yaml": "resources: [a.yaml]\npatches:\n- path: p.yaml\n",
+            "k/a.yaml": GOOD,
+            "k/p.yaml": GOOD.replace("settings", "other"),
+        },
         "k",
         "k/kustomization.yaml",
         "does not build: no resource matches strategic merge patch",
@@ -114,7 +123,11 @@ def test_problems_are_told_on_standard_error_where_the_report_is_for_a_program(t
 
 
 CLUSTERS = {
-    "a version that is a number": ("versions: {trainer: 2.3}\nnodes: []\nnetwork: {interface: a}\n", 2, "versions.trainer: 2.3 is not of type 'string' (quote it)"),
+    "a version that is a number": (
+        "versions: {trainer: 2.3}\nnodes: []\nnetwork: {interface: a}\n",
+        2,
+        "versions.trainer: 2.3 is not of type 'string' (quote it)",
+    ),
     "a field that is missing": ("versions: {}\nnodes: []\n", 1, "'network' is a required property"),
     "an unknown field": ("versions: {}\nnodes: []\nnetwork: {interface: a}\nqueue: x\n", 1, "'queue' was unexpected"),
     "an unknown version": ('versions:\n  trainer: "9.9.9"\nnodes: []\nnetwork: {interface: a}\n', 3, "9.9.9 is not known (known: 2.1.0"),

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from gate import cel, schemas, tools
+
 from tests.command import report
 from tests.edit import edited
 from tests.rules.test_rules import HERE
@@ -77,7 +77,10 @@ def test_a_borrowing_limit_needs_a_cohort(tmp_path: Path) -> None:
 
 
 def test_with_a_cohort_it_is_right(tmp_path: Path) -> None:
-    assert judge(tmp_path, edited(QUEUE, [{"replace": "spec:\n  namespaceSelector", "with": "spec:\n  cohortName: all\n  namespaceSelector"}])) == []
+    assert (
+        judge(tmp_path, edited(QUEUE, [{"replace": "spec:\n  namespaceSelector", "with": "spec:\n  cohortName: all\n  namespaceSelector"}]))
+        == []
+    )
 
 
 def test_a_rule_between_defaulted_fields_sees_the_defaults(tmp_path: Path) -> None:
@@ -100,3 +103,10 @@ def test_what_cannot_be_evaluated_is_said(monkeypatch: pytest.MonkeyPatch, tmp_p
     found = judge(tmp_path, QUEUE)
     assert {finding["severity"] for finding in found} == {"warning"}
     assert "could not be evaluated: Undefined variable or function: 'quantity'" in found[0]["message"]
+
+
+def test_a_rule_on_a_field_that_is_absent_is_said(tmp_path: Path) -> None:
+    text = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\n"
+    found = judge(tmp_path, text + "metadata: {generateName: lives-, namespace: a}\nspec: {runtimeRef: {name: torch}}\n")
+    assert {finding["severity"] for finding in found} == {"warning"}
+    assert all("could not be evaluated: no such key: 'name'" in finding["message"] for finding in found)

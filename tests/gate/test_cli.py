@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-
 from gate import rules
+
 from tests.command import gate, report
 from tests.conftest import ROOT
 from tests.edit import edit_file
@@ -17,7 +17,9 @@ from tests.edit import edit_file
 @pytest.fixture
 def refused(estate: Path) -> Path:
     """An overlay with one fault in the base."""
-    edit_file(estate / "base/runtime/runtime.yaml", {"replace": "publishNotReadyAddresses: true", "with": "publishNotReadyAddresses: false"})
+    edit_file(
+        estate / "base/runtime/runtime.yaml", {"replace": "publishNotReadyAddresses: true", "with": "publishNotReadyAddresses: false"}
+    )
     return estate / "overlays/no-ib-kueue"
 
 
@@ -81,13 +83,17 @@ def test_a_cluster_is_given_by_name_or_by_path(estate: Path) -> None:
     assert by_name[0] == 1, "the lab's one node is too small for the overlay's defaults"
     assert {finding["rule"] for finding in by_name[1]["findings"]} == {"nodes/gang-fits", "queue/within-quota"}
     by_path = report("--cluster", estate / "clusters/lab/cluster.yaml", estate / "overlays/no-ib-kueue")
-    assert {"queue/local-queue-exists", "refs/objects-exist"} <= {finding["rule"] for finding in by_path[1]["findings"]}, "only the target exists"
+    assert {"queue/local-queue-exists", "refs/objects-exist"} <= {finding["rule"] for finding in by_path[1]["findings"]}, (
+        "only the target exists"
+    )
 
 
 def test_a_run_that_builds_on_an_overlay_is_refused(estate: Path) -> None:
     run = estate / "clusters/lab/runs/lazy"
     run.mkdir()
-    (run / "kustomization.yaml").write_text("resources:\n- ../../../../overlays/no-ib-kueue/trainjob\nnameSuffix: -lazy\n", encoding="utf-8")
+    (run / "kustomization.yaml").write_text(
+        "resources:\n- ../../../../overlays/no-ib-kueue/trainjob\nnameSuffix: -lazy\n", encoding="utf-8"
+    )
     _, document = report(run)
     (finding,) = [finding for finding in document["findings"] if finding["rule"] == "run/self-contained"]
     assert (finding["file"], finding["line"]) == ("clusters/lab/runs/lazy/kustomization.yaml", 2)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import yaml
-
 from gate import process, render, tools
 from gate.model import Unit, get
+
 from tests.command import gate, report
 from tests.conftest import ROOT
 from tests.edit import edit_file
@@ -230,5 +230,7 @@ def test_effective_prints_the_jobset_of_each_run() -> None:
 
 def test_kustomize_alone_is_enough(tmp_path: Path) -> None:
     """The overlays need no flag, no environment and nothing of the gate."""
-    done = subprocess.run([tools.binary("kustomize"), "build", ROOT / "overlays/ib-volcano"], env={}, cwd=tmp_path, capture_output=True, check=False)
+    done = subprocess.run(
+        [tools.binary("kustomize"), "build", ROOT / "overlays/ib-volcano"], env={}, cwd=tmp_path, capture_output=True, check=False
+    )
     assert done.returncode == 0, done.stderr

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 import yaml
+from gate import check, evaluate
+from gate.model import Outcome
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gate import check, evaluate
-from gate.model import Outcome
 from tests.command import report
 
 VALID = sorted((Path(__file__).resolve().parent.parent / "rules" / "valid").glob("*.yaml"))
@@ -27,7 +27,9 @@ scalars = st.one_of(
     st.integers(min_value=-(2**70), max_value=2**70),
     st.floats(allow_nan=False, allow_infinity=False),
     st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=12),
-    st.sampled_from(["", "0", "-1", "1e999999", "999999999999Ei", "nvidia.com/gpu", "tfrun", "a/b/c", "[x=y]", "$(X)", "{{x}}", "../..", "\u202e"]),
+    st.sampled_from(
+        ["", "0", "-1", "1e999999", "999999999999Ei", "nvidia.com/gpu", "tfrun", "a/b/c", "[x=y]", "$(X)", "{{x}}", "../..", "\u202e"]
+    ),
 )
 values = st.recursive(
     scalars, lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=6), inner, max_size=3)), max_leaves=6

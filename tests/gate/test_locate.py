@@ -151,7 +151,9 @@ def test_the_line_that_set_a_wrong_value(name: str, tmp_path: Path) -> None:
 REMOVALS: dict[str, dict[str, str]] = {
     "never there: the nearest ancestor in the base": {
         "kustomization.yaml": "resources: [runtime.yaml]\n",
-        "runtime.yaml": RUNTIME.replace("            labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}\n", "            labels: {} # HERE\n"),
+        "runtime.yaml": RUNTIME.replace(
+            "            labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}\n", "            labels: {} # HERE\n"
+        ),
     },
     "removed by an operation": {
         "kustomization.yaml": "resources: [runtime.yaml]\npatches:\n- path: patch.yaml\n  target: {kind: ClusterTrainingRuntime}\n",
@@ -197,5 +199,7 @@ def test_one_fault_in_a_base_is_one_finding_with_all_its_targets(estate: Path) -
     (finding,) = document["findings"]
     assert status == 1
     assert finding["file"] == "base/runtime/runtime.yaml"
-    assert {"overlays/ib-kueue", "overlays/ib-volcano", "overlays/no-ib-kueue", "overlays/no-ib-volcano", "clusters/lab"} <= set(finding["targets"])
+    assert {"overlays/ib-kueue", "overlays/ib-volcano", "overlays/no-ib-kueue", "overlays/no-ib-volcano", "clusters/lab"} <= set(
+        finding["targets"]
+    )
     assert "clusters/lab/runs/reference-kueue" in finding["targets"], "the runs that it falls on"

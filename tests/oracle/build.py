@@ -25,7 +25,7 @@ def binary(version: str) -> Path:
     sources = (HERE / "main.go", HERE / version / "go.mod", HERE / version / "go.sum")
     digest = hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()[:12]
     target = tools.cache() / "bin" / f"oracle-{version}-{digest}"
-    tools._once(Console(stderr=True), f"build Trainer {version} as an oracle (once)", target, functools.partial(_build, sources))
+    tools.once(Console(stderr=True), f"build Trainer {version} as an oracle (once)", target, functools.partial(_build, sources))
     return target
 
 
@@ -33,7 +33,7 @@ def _build(sources: tuple[Path, ...], target: Path) -> None:
     with tempfile.TemporaryDirectory() as name:
         for source in sources:
             shutil.copy(source, name)
-        command: list[str | Path] = [tools._go(), "build", "-mod=readonly", "-trimpath", "-ldflags=-s -w", "-o", target, "."]
+        command: list[str | Path] = [tools.go(), "build", "-mod=readonly", "-trimpath", "-ldflags=-s -w", "-o", target, "."]
         environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off"}
         process.run(command, cwd=Path(name), env=environment, timeout=3600)
 

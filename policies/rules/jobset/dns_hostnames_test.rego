@@ -22,3 +22,12 @@ test_success_default_and_on if {
 test_success_no_gang if {
 	report == set() with input as fixture.with_spec(fixture.torch, "network", off)
 }
+
+test_fail_no_index if {
+	report == {fixture.in_workload(fixture.job_path(["completionMode"]), "completionMode is NonIndexed: the workers have no index and no names in DNS, and never find one another")} with input as fixture.with_job(fixture.trainjob, "completionMode", "NonIndexed")
+}
+
+test_success_indexed_or_single if {
+	report == set() with input as fixture.with_job(fixture.jobset, "completionMode", "Indexed")
+	report == set() with input as fixture.with_job(fixture.single, "completionMode", "NonIndexed")
+}

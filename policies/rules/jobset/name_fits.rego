@@ -32,6 +32,15 @@ report contains lib.at(w.object, ["metadata", "name"], message) if {
 	)
 }
 
+# Where the runtime is not known: whatever its Jobs are called, the names have 12 characters more.
+report contains lib.at(w.object, ["metadata", "name"], message) if {
+	some w in input.workloads
+	w.kind == "TrainJob"
+	w.jobset == null
+	count(w.name) + 12 > 63
+	message := sprintf("the name has %d characters, and JobSet makes names of it that are at least 12 longer: it refuses more than 63", [count(w.name)])
+}
+
 report contains lib.at(w.object, ["metadata", "name"], message) if {
 	some w in named
 	not is_label(w.name)

@@ -36,11 +36,11 @@ limit(given, field, _) := lib.quantity(given[field])
 
 limit(given, field, otherwise) := otherwise if object.get(given, field, null) == null
 
-# What a queue's cohort can lend it.
-lent(_, _, _) := unlimited if _members_outside
+# What a queue's cohort can lend it. Where its members are not in the input that is not known, and not limited.
+lent(queue, flavor, resource) := unlimited if _unknown(queue, flavor, resource)
 
 lent(queue, flavor, resource) := from_queues + from_cohorts if {
-	not _members_outside
+	not _unknown(queue, flavor, resource)
 	from_queues := sum([min([nominal(q, flavor, resource), limit(quota(q, flavor, resource), "lendingLimit", unlimited)]) |
 		some q in lib.objects("kueue.x-k8s.io", "ClusterQueue")
 		q.metadata.name != queue.metadata.name
@@ -50,6 +50,18 @@ lent(queue, flavor, resource) := from_queues + from_cohorts if {
 		some c in lib.objects("kueue.x-k8s.io", "Cohort")
 		_related(c.metadata.name, cohort(queue))
 	])
+}
+
+_unknown(_, _, _) if _members_outside
+
+_unknown(queue, flavor, resource) if lenders_missing(queue, flavor, resource)
+
+# A cohort of one lends nothing; a borrowingLimit says that there are others.
+lenders_missing(queue, flavor, resource) if {
+	cohort(queue) != ""
+	lib.quantity(quota(queue, flavor, resource).borrowingLimit) > 0
+	count([q | some q in lib.objects("kueue.x-k8s.io", "ClusterQueue"); _related(cohort(q), cohort(queue))]) == 1
+	count([c | some c in lib.objects("kueue.x-k8s.io", "Cohort"); _related(c.metadata.name, cohort(queue))]) == 0
 }
 
 _members_outside if {

@@ -32,7 +32,10 @@ report contains lib.at(w.object, label_path, sprintf("%s: nothing queues this Tr
 
 report contains object.union(
 	lib.at(w.object, ["spec", "runtimeRef", "name"], message),
-	{"fix": "Use a runtime with `podGroupPolicy: {volcano: {}}`, `schedulerName: volcano` in its pods and a queue annotation."},
+	{
+		"fix": "Use a runtime with `podGroupPolicy: {volcano: {}}`, `schedulerName: volcano` in its pods and a queue annotation.",
+		"severity": needs_gang(w),
+	},
 ) if {
 	some w in unqueued
 	w.kind == "TrainJob"
@@ -50,6 +53,12 @@ report contains object.union(lib.at(w.object, label_path, message), {"severity":
 	count(taken) > 0
 	message := sprintf("%s: the JobSet takes %s, which a ClusterQueue gives out, outside its quota", [fault(w), lib.joined([r | some r in taken])])
 }
+
+# Volcano is a scheduler that pods ask for: a run of one pod, or of another framework, can do without.
+needs_gang(w) := "error" if {
+	w.tensorflow
+	lib.gang_size(w) > 1
+} else := "warning"
 
 label_path := ["metadata", "labels", queueing.label]
 

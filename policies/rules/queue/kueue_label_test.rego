@@ -37,8 +37,20 @@ test_fail_volcano_cluster if {
 		"path": ["spec", "runtimeRef", "name"],
 		"message": "runtime tf-sky has no podGroupPolicy.volcano: nothing queues this TrainJob, it starts at once outside every quota",
 		"fix": "Use a runtime with `podGroupPolicy: {volcano: {}}`, `schedulerName: volcano` in its pods and a queue annotation.",
-	}} with input as json.patch(runs.volcano, [runs.set("/workloads/0/podGroupPolicy", {}), runs.drop(sprintf("%s/schedulerName", [runs.pod]))])
+		"severity": "error",
+	}} with input as no_pod_group
 }
+
+no_pod_group := json.patch(runs.volcano, [runs.set("/workloads/0/podGroupPolicy", {}), runs.drop(sprintf("%s/schedulerName", [runs.pod]))])
+
+severities := {finding.severity | some finding in kueue_label.report}
+
+test_fail_volcano_one_pod_is_no_gang if severities == {"warning"} with input as json.patch(no_pod_group, [runs.set("/workloads/0/pods/0/count", 1)])
+
+test_fail_volcano_other_framework if severities == {"warning"} with input as json.patch(no_pod_group, [
+	runs.set("/workloads/0/tensorflow", false),
+	runs.set("/workloads/0/pods/0/tensorflow", false),
+])
 
 jobset(severity, resources) := {object.union(finding, {
 	"message": sprintf("label kueue.x-k8s.io/queue-name is missing: the JobSet takes %s, which a ClusterQueue gives out, outside its quota", [resources]),

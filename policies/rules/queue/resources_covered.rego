@@ -38,6 +38,26 @@ report contains lib.in_workload(w, queueing.request_path({"workload": w, "pod": 
 	message := sprintf("%s is requested, and no resource group of ClusterQueue %s covers it (%s): the run is never admitted", [resource, queue.metadata.name, lib.joined([r | some r in covers(queue)])])
 }
 
+# A LimitRange of the namespace gives every container a request that nobody wrote.
+report contains lib.at(i, array.concat(place, [resource]), message) if {
+	lib.has_kueue
+	some w in queueing.runs
+	queue := queueing.cluster_queue(w)
+	count(w.pods) > 0
+	some i, range in lib.objects("", "LimitRange")
+	object.get(range.metadata, "namespace", "") == w.namespace
+	some n, item in range.spec.limits
+	item.type == "Container"
+	field := ["defaultRequest", "default"][_]
+	some resource, amount in item[field]
+	lib.quantity(amount) > 0
+	not resource in covers(queue)
+	not excluded(resource)
+	every pod in w.pods { not pod.requests[resource] }
+	place := ["spec", "limits", n, field]
+	message := sprintf("every container gets a request of %v %s, and no resource group of ClusterQueue %s covers it (%s): no run of the namespace is admitted", [amount, resource, queue.metadata.name, lib.joined([r | some r in covers(queue)])])
+}
+
 covers(queue) := {resource |
 	some group in queue.spec.resourceGroups
 	some resource in group.coveredResources

@@ -49,3 +49,17 @@ test_success_excluded if {
 		"data": {"controller_manager_config.yaml": "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nresources: {excludeResourcePrefixes: [mem]}\n"},
 	})])
 }
+
+# A LimitRange adds a request to every container.
+ranged(amounts) := json.patch(runs.kueue, [runs.set("/objects/-", {
+	"apiVersion": "v1",
+	"kind": "LimitRange",
+	"metadata": {"name": "defaults", "namespace": runs.kueue.workloads[0].namespace},
+	"spec": {"limits": [{"type": "Container", "default": amounts}]},
+})])
+
+test_fail_limit_range if {
+	{finding.path | some finding in resources_covered.report} == {["spec", "limits", 0, "default", "ephemeral-storage"]} with input as ranged({"cpu": "1", "ephemeral-storage": "5Gi"})
+}
+
+test_success_limit_range_of_covered_resources if resources_covered.report == set() with input as ranged({"cpu": "1", "memory": "1Gi"})

@@ -57,6 +57,30 @@ report contains lib.in_workload(w, queueing.parallelism_path(queueing.largest(w,
 	])
 }
 
+# What only unknown members of the cohort could lend.
+report contains object.union(lib.in_workload(w, queueing.parallelism_path(pod), message), {"severity": "warning"}) if {
+	lib.has_kueue
+	some w in queueing.runs
+	queue := queueing.cluster_queue(w)
+	some pod in w.pods
+	some group in queue.spec.resourceGroups
+	not full(queue, group, pod)
+	every flavor in group.flavors { count(borrowed(queue, group, flavor.name, pod)) > 0 }
+	lacking := {resource | some flavor in group.flavors; some resource in borrowed(queue, group, flavor.name, pod)}
+	message := sprintf("%d pods need %s, more than ClusterQueue %s has of its own, and no other member of cohort %s is known that could lend it", [
+		pod.count,
+		queueing.listed({r: queueing.total(pod, r) | some r in lacking}),
+		queue.metadata.name,
+		quota.cohort(queue),
+	])
+}
+
+borrowed(queue, group, flavor, pod) := {resource |
+	some resource in group.coveredResources
+	quota.lenders_missing(queue, flavor, resource)
+	queueing.exceeds(queueing.total(pod, resource), quota.nominal(queue, flavor, resource))
+}
+
 full(queue, group, pod) if {
 	count(group.flavors) > 0
 	every flavor in group.flavors { count(short(queue, group, flavor.name, pod)) > 0 }

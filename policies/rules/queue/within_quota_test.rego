@@ -84,9 +84,18 @@ test_fail_lending_limit if {
 	within_quota.report == found("2 pods need 16 nvidia.com/gpu, more than ClusterQueue survey can ever give (flavor a100: at most 10 nvidia.com/gpu): the run is never admitted") with input as cohort("cohortName", {}, {"lendingLimit": 2})
 }
 
-test_fail_alone_in_its_cohort if {
-	within_quota.report == eight with input as json.patch(less, [runs.set("/objects/3/spec/cohortName", "all"), runs.set(sprintf("%s/borrowingLimit", [gpu]), 8)])
+alone(limit) := json.patch(less, [runs.set("/objects/3/spec/cohortName", "all"), runs.set(sprintf("%s/borrowingLimit", [gpu]), limit)])
+
+# The limit says that the cohort has other members.
+test_fail_alone_in_its_cohort_only_warns if {
+	within_quota.report == {object.union(lib.in_workload({"index": 0}, runs.parallelism, "2 pods need 16 nvidia.com/gpu, more than ClusterQueue survey has of its own, and no other member of cohort all is known that could lend it"), {"severity": "warning"})} with input as alone(8)
 }
+
+test_fail_alone_in_its_cohort_above_the_limit if {
+	within_quota.report == found("2 pods need 16 nvidia.com/gpu, more than ClusterQueue survey can ever give (flavor a100: at most 12 nvidia.com/gpu): the run is never admitted") with input as alone(4)
+}
+
+test_fail_alone_in_its_cohort_without_limit if within_quota.report == eight with input as json.patch(less, [runs.set("/objects/3/spec/cohortName", "all")])
 
 test_success_cohort_members_outside if {
 	within_quota.report == set() with input as json.patch(less, [

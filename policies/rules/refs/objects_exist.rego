@@ -28,7 +28,7 @@ import data.lib.references
 report contains object.union(lib.in_workload(r.workload, r.path, message), hint(r)) if {
 	some r in references.found
 	not exists(r)
-	message := sprintf("%s %s does not exist%s: %s", [r.kind, r.name, where(r), consequence[r.kind]])
+	message := sprintf("%s %s does not exist%s: %s", [r.kind, r.name, where(r), what_follows(r)])
 }
 
 report contains lib.in_workload(r.workload, r.key_path, message) if {
@@ -75,6 +75,10 @@ made_by_trainer := {
 where(r) := "" if r.namespace == ""
 
 where(r) := sprintf(" in namespace %s", [r.namespace]) if r.namespace != ""
+
+what_follows(r) := "no image of a private registry can be pulled" if "imagePullSecrets" in r.path
+
+what_follows(r) := consequence[r.kind] if not "imagePullSecrets" in r.path
 
 consequence := {
 	"ConfigMap": "the pods wait for it and never start",

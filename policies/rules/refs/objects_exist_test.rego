@@ -37,7 +37,7 @@ references := [
 	],
 	[
 		"imagePullSecrets", [{"name": "x"}], ["imagePullSecrets", 0, "name"],
-		"Secret x does not exist in namespace team: the pods wait for it and never start",
+		"Secret x does not exist in namespace team: no image of a private registry can be pulled",
 	],
 	[
 		"serviceAccountName", "x", ["serviceAccountName"],

@@ -34,6 +34,16 @@ report contains object.union(lib.in_workload(c.g.workload, lib.pod_path(c.g, ["v
 	object.get(volume.emptyDir, "medium", "") != "Memory"
 }
 
+# No more than what container runtimes give without a volume.
+report contains lib.in_workload(c.g.workload, lib.pod_path(c.g, ["volumes", v, "emptyDir", "sizeLimit"]), sprintf("%v GPUs in the container and %v of shared memory at /dev/shm: NCCL needs more than 64 MiB and fails", [c.gpus, limit])) if {
+	some c in candidates
+	some name in shm(c)
+	some v, volume in lib.pod_spec(c.g).volumes
+	volume.name == name
+	limit := volume.emptyDir.sizeLimit
+	lib.quantity(limit) <= (64 * 1024) * 1024
+}
+
 # Containers of TensorFlow with more than one GPU that need /dev/shm.
 candidates := [{"g": g, "i": i, "gpus": gpus} |
 	some g in lib.tensorflow_pods

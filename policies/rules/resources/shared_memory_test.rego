@@ -46,3 +46,15 @@ test_success_nccl_without_it if {
 }
 
 test_success_not_tensorflow if shared_memory.report == set() with input as json.patch(unmounted, [runs.set("/workloads/0/pods/0/tensorflow", false)])
+
+sized(limit) := json.patch(runs.kueue, [runs.set(sprintf("%s/volumes/0/emptyDir/sizeLimit", [runs.pod]), limit)])
+
+test_fail_no_more_than_the_default if {
+	shared_memory.report == {lib.in_workload(
+		{"index": 0},
+		array.concat(runs.pod_path, ["volumes", 0, "emptyDir", "sizeLimit"]),
+		"8 GPUs in the container and 64Mi of shared memory at /dev/shm: NCCL needs more than 64 MiB and fails",
+	)} with input as sized("64Mi")
+}
+
+test_success_more_than_the_default if shared_memory.report == set() with input as sized("1Gi")

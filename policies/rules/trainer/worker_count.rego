@@ -21,16 +21,15 @@
 package rules.trainer.worker_count
 
 import data.lib
+import data.lib.environment
 
-report contains object.union(lib.in_workload(g.workload, path, message), severity(g.workload)) if {
+report contains object.union(environment.finding(g, variable, message), severity(g.workload)) if {
 	some g in lib.tensorflow_pods
-	some i, container in lib.containers(g)
-	variable := lib.env(container, "TF_NUM_WORKERS")
-	value := variable.entry.value
+	some i, _ in lib.containers(g)
+	variable := environment.variable(g, i, "TF_NUM_WORKERS")
 	size := lib.gang_size(g.workload)
-	not value == sprintf("%d", [size])
-	path := lib.container_path(g, i, ["env", variable.index, "value"])
-	message := sprintf("TF_NUM_WORKERS is %v and the number of workers is %d: the workers do not agree on their cluster", [value, size])
+	trim_space(variable.value) != sprintf("%d", [size])
+	message := sprintf("TF_NUM_WORKERS is %v and the number of workers is %d: the workers do not agree on their cluster", [variable.value, size])
 }
 
 # A TrainJob can still give both numbers of a runtime.

@@ -1,0 +1,107 @@
+"""What a kustomization does to custom resources without saying so: lists that a patch replaces, images that it does not reach.
+
+Kustomize merges lists and rewrites images of the kinds that it knows. Judged by what comes out of the build, so that a
+`configurations:` or `openapi:` file that teaches it the kind, or a later patch, counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from gate import kustomization, parts, source
+from gate.kustomization import Layer
+from gate.model import Fault, FieldPath, GateError, Manifest, Place, Resource, Unit, dotted, get
+
+LISTS = "kustomize/lists-kept"
+IMAGES = "kustomize/images-followed"
+_GROUPS = ("trainer.kubeflow.org", "jobset.x-k8s.io")
+
+
+def faults(unit: Unit, rendered: Sequence[Resource]) -> Iterator[Fault]:
+    """Faults of the layers of a kustomization that was built, in what it rendered."""
+    layers = kustomization.walk(unit.path) if unit.kustomization and rendered else []
+    for this in layers:
+        yield from _lists(this, layers, rendered)
+        yield from _images(this, rendered)
+
+
+def _images(this: Layer, rendered: Sequence[Resource]) -> Iterator[Fault]:
+    """TrainJobs that keep the old tag of an image that `images:` names."""
+    for entry in this.value.get("images") or []:
+        name, wanted = get(entry, ("name",)), get(entry, ("newTag",))
+        if not isinstance(name, str) or wanted is None or get(entry, ("newName",), name) != name:
+            continue
+        for resource in rendered:
+            image = get(resource.manifest, ("spec", "trainer", "image"))
+            if resource.kind != "TrainJob" or not isinstance(image, str) or "@" in image:
+                continue
+            repository, _, tag = image.rpartition(":")
+            if repository == name and tag != str(wanted):
+                message = f"the image is {image}, and `images:` of the kustomization sets its tag to {wanted}: it does not reach a TrainJob"
+                yield Fault(rule=IMAGES, message=message, resource=resource, path=("spec", "trainer", "image"))
+
+
+def _lists(this: Layer, layers: Sequence[Layer], rendered: Sequence[Resource]) -> Iterator[Fault]:
+    """Elements that are gone because a strategic patch of a custom resource replaced their list."""
+    for target, file, node, patch in parts.patch_documents(this):
+        if not isinstance(patch, dict):
+            continue
+        for resource in rendered:
+            if resource.group not in _GROUPS or not parts.patches(target, patch, resource.manifest):
+                continue
+            for path, lost in _replaced(_written(layers, resource), patch, resource.manifest, ()):
+                _, line = source.find(node, path)
+                message = f"the strategic-merge patch replaces the list {dotted(path)} of {resource}, and what it does not repeat is lost: "
+                yield Fault(rule=LISTS, message=message + ", ".join(lost), resource=None, place=Place(file=file, line=line))
+
+
+def _written(layers: Sequence[Layer], resource: Resource) -> Manifest:
+    """The object as a file of the build has it: its name there is part of the rendered one."""
+    best: Manifest = {}
+    for file in dict.fromkeys(path for this in layers for path in this.resources if path.is_file()):
+        for value in _values(file):
+            name = get(value, ("metadata", "name"))
+            if value.get("kind") == resource.kind and isinstance(name, str) and name in resource.name:
+                best = max(best, value, key=lambda each: len(str(get(each, ("metadata", "name"), ""))))
+    return best
+
+
+def _values(file: Path) -> Iterator[Manifest]:
+    try:
+        documents = source.load(file)
+    except GateError:
+        return  # it is reported when the build fails
+    for document in documents:
+        value = document.value
+        for item in value["items"] if isinstance(value, dict) and isinstance(value.get("items"), list) else [value]:
+            if isinstance(item, dict):
+                yield item
+
+
+def _replaced(before: Any, patch: Any, after: Any, path: FieldPath) -> Iterator[tuple[FieldPath, list[str]]]:
+    """Lists of the patch, by their path in it, with the names of elements that were there and are not in the build any more."""
+    if isinstance(patch, dict) and isinstance(before, dict) and isinstance(after, dict):
+        for key, value in patch.items():
+            if key in before and key in after:
+                yield from _replaced(before[key], value, after[key], (*path, key))
+    elif isinstance(patch, list) and isinstance(before, list) and isinstance(after, list) and "$patch" not in str(patch):
+        lost = list(dict.fromkeys(_lost(before, after)))
+        if lost:
+            yield path, lost
+
+
+def _lost(before: Any, after: Any) -> Iterator[str]:
+    """Names of elements of lists that `after` lacks, those inside of others too."""
+    if isinstance(before, dict):
+        for key, value in before.items():
+            yield from _lost(value, get(after, (key,)))
+    elif isinstance(before, list):
+        have = {item.get("name"): item for item in after if isinstance(item, dict)} if isinstance(after, list) else {}
+        for item in before:
+            name = get(item, ("name",))
+            if isinstance(name, str) and name not in have:
+                yield name
+            elif isinstance(name, str):
+                yield from _lost(item, have[name])
