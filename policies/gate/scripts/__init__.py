@@ -1,7 +1,8 @@
 """The rules about training scripts, over the syntax tree, for what no YAML shows.
 
 One module a rule: `RULE` says everything about it, `faults(script)` yields a line (from 1, in the script) and a
-message for each fault. A module of this package that has both is a rule; names that begin with "_" are helpers.
+message for each fault, and a severity where it is not the rule's own. A module of this package that has both is a rule;
+names that begin with "_" are helpers.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion, Version
 
 from gate import source
-from gate.model import Fault, GateError, Place, Rule
+from gate.model import Fault, GateError, Place, Rule, Severity
+
+Finding = tuple[int, str, Severity | None]
 
 _METADATA = re.compile(r"(?m)^# /// script\s*$\n(?P<body>(?:^#(?:| .*)$\n)+?)^# ///\s*$")
 
@@ -73,7 +76,7 @@ def _packages(text: str, file: Path) -> dict[str, Version | None]:
             requirement = Requirement(entry)
             pins = [each.version for each in requirement.specifier if each.operator in ("==", "===", "~=")]
             packages[requirement.name.lower().replace("_", "-")] = Version(pins[0].removesuffix(".*")) if pins else None
-    except (tomllib.TOMLDecodeError, InvalidRequirement, InvalidVersion, TypeError, AttributeError) as error:
+    except (tomllib.TOMLDecodeError, InvalidRequirement, InvalidVersion, TypeError, AttributeError, RecursionError) as error:
         raise GateError(f"has inline metadata that cannot be read: {error}", file=file) from error
     return packages
 
@@ -93,7 +96,8 @@ def judge(script: Script) -> list[Fault]:
     """The faults of a script at their lines."""
     faults = []
     for module in modules():
-        for line, message in module.faults(script):
+        for line, message, *severity in module.faults(script):
             place = Place(file=script.file, line=line + script.first_line - 1)
-            faults.append(Fault(rule=module.RULE.id, message=message, resource=None, place=place))
+            own = severity[0] if severity else None
+            faults.append(Fault(rule=module.RULE.id, message=message, resource=None, place=place, severity=own))
     return faults

@@ -1,0 +1,102 @@
+"""A number of steps for every loop over data that several workers share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gate.model import Rule, Severity
+from gate.scripts import _keras, _trace
+from gate.scripts._values import UNKNOWN, Call, Event, Value, is_constant
+
+if TYPE_CHECKING:
+    from gate.scripts import Finding, Script
+
+RULE = Rule(
+    id="script/explicit-steps",
+    title="fit() under MultiWorkerMirroredStrategy has steps_per_epoch, and validation_steps for its validation_data",
+    description="Each worker iterates over its own shard. Shards of unequal length end at different steps: one worker runs out of data "
+    "and leaves the all-reduce, the others abort (`Out of range: End of sequence`, `ran out of data`) or wait for it, depending on the "
+    "version of TensorFlow and on how the data are sharded. A data set with repeat() but without a number of steps is refused by Keras.",
+    severity="error",
+    fix="Write dataset.repeat() with steps_per_epoch = samples // global_batch, and validation_steps beside validation_data.",
+    example="model.fit(train.batch(64), epochs=3, validation_data=held)   # neither steps_per_epoch nor validation_steps",
+    references=(
+        ("https://github.com/tensorflow/tensorflow/issues/36153", "a worker that runs out of data"),
+        ("https://github.com/tensorflow/tensorflow/issues/34821", "the same on Kubeflow"),
+        ("https://github.com/tensorflow/tensorflow/issues/36515", "steps_per_epoch is needed"),
+    ),
+)
+
+_FIT = {"steps": 12, "validation_data": 7, "validation_steps": 13}  # positions, x being 0
+
+
+def faults(script: Script) -> Iterator[Finding]:
+    events = _trace.events(script)
+    seen = set()
+    for event in events:
+        for message, severity in _judge(event):
+            if (event.line, message) not in seen:
+                seen.add((event.line, message))
+                yield event.line, message, severity
+
+
+def _judge(event: Event) -> Iterator[tuple[str, Severity | None]]:
+    if event.kind == "loop" and _all(event.receiver, "uneven") and _is_distributed(event.receiver):
+        yield "this loop ends where this worker's shard ends: give it a number of steps, the same for all workers", "warning"
+    if event.kind != "method" or not _keras.is_distributed(event):
+        return
+    call = event.call
+    if event.name == "fit":
+        if _keras.is_given(call, _FIT["steps"], "steps_per_epoch") is False:
+            yield from _training(call)
+        data = call.get(_FIT["validation_data"], "validation_data") or UNKNOWN
+        if _keras.is_given(call, _FIT["validation_steps"], "validation_steps") is False:
+            if _all(data, "uneven"):
+                yield (
+                    "validation_data without validation_steps: the shards are uneven, and one worker runs out of data before the others",
+                    None,
+                )
+            elif _all(data, "endless"):
+                yield "validation_data repeats without end and there are no validation_steps: the validation cannot end", None
+    elif event.name == "evaluate" and _keras.is_given(call, 5, "steps") is False:
+        data = call.get(0, "x") or UNKNOWN
+        if _all(data, "endless"):
+            yield "evaluate() of a data set that repeats without end needs steps", None
+        elif _all(data, "uneven"):
+            yield "evaluate() without steps: the shards may be uneven, and one worker may run out of data before the others", "warning"
+
+
+def _training(call: Call) -> Iterator[tuple[str, Severity | None]]:
+    data = call.get(0, "x") or UNKNOWN
+    if _all(data, "uneven"):
+        yield (
+            "fit() without steps_per_epoch on a data set without repeat(): the shards are uneven, and one worker runs out of data first",
+            None,
+        )
+    elif _all(data, "endless"):
+        yield "fit() without steps_per_epoch on a data set that repeats without end: the epoch cannot end", None
+    elif _any(data, "uneven"):
+        yield "fit() without steps_per_epoch on a data set that may end: one worker may run out of data first", "warning"
+    elif (labels := call.get(1, "y")) is not None and not is_constant(labels, None):
+        yield "fit() without steps_per_epoch on arrays: that all workers have as many of them is not checked", "warning"
+
+
+def _is_distributed(value: Value) -> bool:
+    return any(option.kind == "dataset" and option.name == "distributed" for option in value.options())
+
+
+def _all(value: Value, what: str) -> bool:
+    return all(_is(option, what) for option in value.options())
+
+
+def _any(value: Value, what: str) -> bool:
+    return any(_is(option, what) for option in value.options())
+
+
+def _is(value: Value, what: str) -> bool:
+    if value.kind != "dataset":
+        return False
+    if what == "endless":
+        return value.data.infinite is True
+    return value.data.infinite is False and not value.data.even

@@ -1,0 +1,106 @@
+"""No two workers write one path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from gate.model import Rule, Severity
+from gate.scripts import _keras, _names, _trace
+from gate.scripts._values import Branch, Event, Path, Taint, Value, apart
+
+if TYPE_CHECKING:
+    from gate.scripts import Finding, Script
+
+RULE = Rule(
+    id="script/one-path-per-worker",
+    title="No two workers save to the same path",
+    description="All workers must call save (it is collective), but on a volume that they share only one may own the path: the others "
+    "tear its files (`NotFoundError ... variables_temp/part-00000-of-00001`, measured with five saves of a small model). "
+    "BackupAndRestore of Keras 2 and tf_keras sees to it itself; so does their ModelCheckpoint, but not that of Keras 3, and a script "
+    "is not to depend on which it meets. A path in /tmp is the pod's own.",
+    severity="error",
+    fix="Save on all workers: the chief (task 0) to the real path, the others to a scratch path with their task index, which they remove.",
+    example='model.save("/runs/final")   # on every worker',
+    references=(
+        ("https://github.com/tensorflow/tensorflow/issues/38635", "torn files of a model that all workers save"),
+        ("https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras#model_saving_and_loading", "a path for each worker"),
+    ),
+)
+
+_OWN_PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - named, not used
+_LOGS = {"TensorBoard": (0, "log_dir"), "CSVLogger": (0, "filename")}
+_FUNCTIONS = {
+    "tensorflow.saved_model.save": (1, "export_dir"),
+    "tensorflow.train.CheckpointManager": (1, "directory"),
+    "keras:models.save_model": (1, "filepath"),
+    "keras:saving.save_model": (1, "filepath"),
+}
+
+
+def faults(script: Script) -> Iterator[Finding]:
+    events = _trace.events(script)
+    seen = set()
+    for event, what, target, path, severity in _written(events):
+        message = ""
+        if all(_is_shared(option) for option in target.options()) and target.taint is Taint.SAME:
+            if not any(_decides(branch) for branch in path):
+                message = f"{what} is given one path on all workers: they write the same files"
+            elif any(_same_elsewhere(event, target, path, other) for other in _written(events)):
+                message = f"{what} is given the same path in both arms of a decision between workers: they write the same files"
+        if message and (event.line, message) not in seen:
+            seen.add((event.line, message))
+            yield event.line, message, severity
+
+
+def _decides(branch: Branch) -> bool:
+    """Whether a decision may let some workers write and not others. One that only ever ends the function early does not."""
+    return branch.test.rank or (branch.test.taint is not Taint.SAME and not branch.lasts)
+
+
+def _written(events: Sequence[Event]) -> Iterator[tuple[Event, str, Value, Path, Severity | None]]:
+    """Every path that is written in a way that all workers take part in."""
+    for event in events:
+        if event.kind == "method" and _saves(event):
+            target = event.call.get(0, "filepath", "file_prefix", "path")
+            if target and not event.receiver.is_made("tensorflow.train.CheckpointManager"):
+                yield event, f"{event.name}()", target, event.path, None
+        if event.kind == "call":
+            keras = _names.keras_name(event.name)
+            position = _FUNCTIONS.get(f"keras:{keras}" if keras else event.name)
+            target = event.call.get(*position) if position else None
+            if target:
+                short = f"{keras or event.name.replace('tensorflow.', 'tf.', 1)}()"
+                yield event, short.removeprefix("models."), target, event.path, None
+        if event.kind == "method" and event.name == "fit" and _keras.is_distributed(event):
+            yield from _by_callbacks(events, event)
+
+
+def _by_callbacks(events: Sequence[Event], fit: Event) -> Iterator[tuple[Event, str, Value, Path, Severity | None]]:
+    for value, path in _keras.callbacks(fit.call):
+        name = _keras.callback_name(value)
+        made = next((event for event in events if event.result is value), fit)
+        if name == "ModelCheckpoint" and (target := value.data.get(0, "filepath")):
+            yield made, name, target, (*fit.path, *path, *made.path), None
+        elif name in _LOGS and (target := value.data.get(*_LOGS[name])):
+            yield made, name, target, (*fit.path, *path, *made.path), "warning"
+
+
+def _saves(event: Event) -> bool:
+    if event.name == "write":
+        return event.receiver.is_made("tensorflow.train.Checkpoint")
+    known = _keras.is_model(event.receiver) or event.receiver.is_made("tensorflow.train.Checkpoint", "tensorflow.train.CheckpointManager")
+    return known and event.name in ("save", "save_weights", "export")
+
+
+def _is_shared(target: Value) -> bool:
+    """Whether a path may be on a volume that pods share: not known to be the pod's own."""
+    return target.kind in ("constant", "environ", "made", "unknown") and not (target.text or "").startswith(_OWN_PLACES)
+
+
+def _same_elsewhere(event: Event, target: Value, path: Path, other: tuple[Event, str, Value, Path, Severity | None]) -> bool:
+    """Whether the workers on the other arm of a decision by rank write the very same path."""
+    elsewhere, _, theirs, taken, _ = other
+    if elsewhere is event or not any(mine.test.rank and apart(mine, each) for mine in path for each in taken):
+        return False
+    return theirs is target or (target.kind == theirs.kind == "constant" and target.data == theirs.data)

@@ -1,0 +1,11 @@
+# /// script
+# dependencies = ["tensorflow==2.18.1"]
+# ///
+"""Keras 3 by default."""
+import tensorflow as tf
+
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+data = tf.data.Dataset.range(9).repeat().batch(2)
+model.fit(data, steps_per_epoch=3)  # here: fit() under MultiWorkerMirroredStrategy with Keras 3

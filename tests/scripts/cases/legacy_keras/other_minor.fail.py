@@ -1,0 +1,14 @@
+# /// script
+# dependencies = ["tensorflow==2.18.1", "tf-keras==2.16.0"]
+# ///
+"""tf-keras of another TensorFlow."""
+import os
+
+os.environ["TF_USE_LEGACY_KERAS"] = "1"
+import tensorflow as tf
+
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+data = tf.data.Dataset.range(9).repeat().batch(2)
+model.fit(data, steps_per_epoch=3)  # here: tf-keras 2.16.0 does not fit TensorFlow 2.18.1
