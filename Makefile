@@ -5,6 +5,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 GATE := $(VENV)/bin/gate
+PYTHON_CODE := policies clusters/lab/lab training tests
 
 .PHONY: help setup check test lint format lock docs clean
 
@@ -27,15 +28,16 @@ check: setup ## the gate over every overlay, cluster and run
 	@$(GATE) check
 
 lint: setup ## formatting, types, and the rules' own checks
-	@$(VENV)/bin/ruff check policies tests
-	@$(VENV)/bin/ruff format --check policies tests
+	@$(VENV)/bin/ruff check --quiet $(PYTHON_CODE)
+	@$(VENV)/bin/ruff format --quiet --check $(PYTHON_CODE)
 	@$(VENV)/bin/mypy
 
 format: setup ## write the formatting that lint asks for
-	@$(VENV)/bin/ruff check --fix policies tests
-	@$(VENV)/bin/ruff format policies tests
+	@$(VENV)/bin/ruff check --fix $(PYTHON_CODE)
+	@$(VENV)/bin/ruff format $(PYTHON_CODE)
 
 test: setup lint ## the tests
+	@$(VENV)/bin/python -m tests.prepare
 	@$(VENV)/bin/pytest
 
 lock: $(VENV)/.ready ## pin again what pyproject.toml names

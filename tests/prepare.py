@@ -1,0 +1,34 @@
+"""Makes once, before the tests and with progress, what they would otherwise make in the middle of a test.
+
+`python -m tests.prepare`: the oracles of Trainer, CoreDNS, and the two TensorFlow environments, into the cache outside
+the checkout.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from gate.model import GateError
+from tests.oracle import build
+from tests.training import environments, pods
+
+
+def main() -> int:
+    try:
+        for version in build.VERSIONS:
+            build.binary(version)
+        started = time.monotonic()
+        pods.coredns()
+        for version in environments.VERSIONS:
+            environments.install(version)
+    except (GateError, pods.PodsUnavailable, environments.EnvironmentUnavailable) as error:
+        print(f"the tests cannot be prepared: {error}", file=sys.stderr)
+        return 2
+    if time.monotonic() - started > 1:
+        print(f"CoreDNS and the TensorFlow environments: done in {time.monotonic() - started:.0f} s", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

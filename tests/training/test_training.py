@@ -1,0 +1,154 @@
+"""The training with real TensorFlow: several workers, each with its own name and address, against one that is alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.training.pods import Net, Pod
+
+pytestmark = [pytest.mark.tensorflow, pytest.mark.filterwarnings("error")]
+HERE = Path(__file__).resolve().parent
+NO_AUGMENTATION = {"AUGMENT": "none"}
+
+
+class Gang:
+    """Starts the workers of one run after another on one network."""
+
+    def __init__(self, net: Net, python: str, training: Path, data: Path, scratch: Path) -> None:
+        self.net, self.python, self.training, self.data, self.scratch = net, python, training, data, scratch
+        self.runs = 0
+
+    def start(self, workers: int, checkpoints: str, script: dict[int, list[str]] | None = None, **env: str) -> list[Pod]:
+        """Start all workers; script replaces the training of some. Each run has a name that no DNS cache knows."""
+        self.runs += 1
+        job = f"run{self.runs}"
+        base = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.scratch),
+            "TF_CPP_MIN_LOG_LEVEL": "2",
+            "TF_NUM_WORKERS": str(workers),
+            "TF_DISCOVERY_TIMEOUT": "120",
+            "DATA_DIR": str(self.data),
+            "CHECKPOINT_DIR": str(self.scratch / checkpoints),
+            "MODEL": "cnn",
+            **env,
+        }
+        tfrun = [self.python, str(self.training / "tfrun.py"), "--", self.python]
+        train = [str(self.training / "train.py")]
+        return [
+            self.net.pod(f"{job}-node-0-{index}", [*tfrun, *(script or {}).get(index, train)], base, job=job) for index in range(workers)
+        ]
+
+    def train(self, workers: int, checkpoints: str, **env: str) -> str:
+        """A run to its end; returns what worker 0 printed."""
+        pods = self.start(workers, checkpoints, None, **env)
+        statuses = [pod.wait(240) for pod in pods]
+        assert statuses == [0] * workers, "\n".join(pod.text()[-3000:] for pod in pods)
+        for pod in pods[1:]:
+            assert "Test Accuracy" not in pod.text()
+        return pods[0].text()
+
+
+@pytest.fixture
+def noise(tmp_path: Path, tensorflow: str) -> Path:
+    """320 training images: five steps of 64 an epoch."""
+    subprocess.run([tensorflow, HERE / "batches.py", tmp_path / "noise"], check=True)
+    return tmp_path / "noise"
+
+
+@pytest.fixture
+def gang(net: Net, tensorflow: str, training: Path, noise: Path, tmp_path: Path) -> Gang:
+    return Gang(net, tensorflow, training, noise, tmp_path)
+
+
+def value(text: str, name: str) -> str:
+    """What worker 0 printed behind a name."""
+    found = re.search(rf"^{name}: (\S+)", text, re.MULTILINE)
+    assert found, text[-3000:]
+    return found[1]
+
+
+def test_two_workers_learn_to_read_digits(gang: Gang, digits: Path, tmp_path: Path) -> None:
+    """The plain network reads 95 % of 360 held-out digits after ten epochs."""
+    gang.data = digits
+    text = gang.train(2, "digits", EPOCHS="10", BATCH_SIZE="32", AUGMENT="crop")
+    assert float(value(text, "Test Accuracy")) >= 0.95
+    history = [json.loads(line) for line in (tmp_path / "digits" / "history.jsonl").read_text().splitlines()]
+    assert [entry["epoch"] for entry in history] == list(range(1, 11))
+    run = json.loads((tmp_path / "digits" / "run.json").read_text())
+    assert (run["workers"], run["replicas"], run["config"]["epochs"]) == (2, 2, 10)
+    assert (tmp_path / "digits" / "model.keras").is_file()
+    assert list((tmp_path / "digits" / "tensorboard").glob("events.*"))
+
+
+def test_four_workers_train_and_agree(gang: Gang) -> None:
+    """That their weights are the same, and that each test image was counted once, the training asserts itself."""
+    text = gang.train(4, "four", EPOCHS="1", BATCH_SIZE="8", MODEL="cnn")
+    assert "4 workers, 4 replicas, global batch 32" in text
+    assert len(value(text, "Weights")) == 64
+
+
+def test_two_workers_equal_one(gang: Gang, tensorflow: str, tmp_path: Path) -> None:
+    """Same global batch, no dropout, batch norm over all replicas, in float64: the same variables within 1e-10.
+
+    In float32 rounding decides between nearly equal values in max pooling, and such decisions add up.
+    """
+    alike = {"EPOCHS": "1", "DROPOUT": "0", "PRECISION": "float64", "LEARNING_RATE": "0.05"}
+    two = gang.train(2, "two", BATCH_SIZE="32", **alike)
+    one = gang.train(1, "one", BATCH_SIZE="64", **alike)
+    assert value(two, "Test Loss") == value(one, "Test Loss")
+    command = [tensorflow, str(HERE / "compare.py"), str(tmp_path / "one"), str(tmp_path / "two")]
+    assert float(subprocess.run(command, check=True, capture_output=True, text=True).stdout) < 1e-10
+
+
+def test_a_run_goes_on_after_sigterm_and_after_a_lost_worker(gang: Gang, training: Path) -> None:
+    """Stopped at an agreed step, then killed at a known one, it ends with the weights of an undisturbed run."""
+    settings = {"EPOCHS": "4", "BATCH_SIZE": "32", "CHECKPOINT_STEPS": "3"}
+    undisturbed = value(gang.train(2, "undisturbed", **settings), "Weights")
+
+    def interrupted(step: int, number: int) -> dict[int, list[str]]:
+        return {1: [str(HERE / "interrupt.py"), str(training), str(step), str(number)]}
+
+    pods = gang.start(2, "disturbed", interrupted(7, signal.SIGTERM), **settings)
+    assert [pod.wait(240) for pod in pods] == [82, 82], pods[0].text()[-3000:]
+    assert "stopped by SIGTERM, saved at step 8 of 20" in pods[0].text()
+
+    pods = gang.start(2, "disturbed", interrupted(4, signal.SIGKILL), **settings)
+    assert pods[1].wait(240) == 128 + signal.SIGKILL
+    assert pods[0].wait(240) == 1  # its all-reduce is aborted; it does not wait for ever
+    assert "resumed at step 8" in pods[0].text()
+
+    text = gang.train(2, "disturbed", **settings)
+    assert "resumed at step 10" in text
+    assert value(text, "Weights") == undisturbed
+
+
+def test_workers_with_different_settings_do_not_train(gang: Gang) -> None:
+    """The environment of one worker differs: nobody trains, all end with status 2."""
+    pods = gang.start(2, "differ", {1: ["-c", DIFFERENT.format(training=gang.training)]}, EPOCHS="1", BATCH_SIZE="32")
+    assert [pod.wait(240) for pod in pods] == [2, 2]
+    for pod in pods:
+        assert "train: error: the workers differ in the environment (EPOCHS, BATCH_SIZE and so on)" in pod.text()
+
+
+DIFFERENT = """
+import os, sys
+os.environ["SEED"] = "2"
+os.execv(sys.executable, [sys.executable, "{training}/train.py"])
+"""
+
+
+def test_a_script_that_knows_nothing_of_clusters(gang: Gang, training: Path) -> None:
+    """examples/curve.py, started by tfrun on two workers."""
+    example = [str(training / "examples" / "curve.py")]
+    pods = gang.start(2, "unused", {0: example, 1: example}, EPOCHS="2")
+    assert [pod.wait(240) for pod in pods] == [0, 0], pods[0].text()[-3000:]
+    results = [value(pod.text(), "Mean squared error") for pod in pods]
+    assert results[0] == results[1] and float(results[0]) < 0.3
