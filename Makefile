@@ -7,6 +7,9 @@ VENV := .venv
 GATE := $(VENV)/bin/gate
 PYTHON_CODE := policies clusters/lab/lab training tests
 
+# replaces what stands between two marks of a document by standard input
+between = sed -i -e '/<!-- $(1) -->/,/<!-- \/$(1) -->/{//!d}' -e '/<!-- $(1) -->/r /dev/stdin' $(2)
+
 .PHONY: help setup check test lint format lock docs clean
 
 help: ## what can be made
@@ -47,4 +50,5 @@ clean: ## remove the virtual environment (the cache outside the checkout stays)
 	@rm -rf $(VENV) *.egg-info
 
 docs: setup ## write the generated parts of the documents
-	@$(GATE) rules --markdown > .rules.md && sed -i -e '/<!-- rules -->/,/<!-- \/rules -->/{//!d}' -e '/<!-- rules -->/r .rules.md' policies/README.md && rm .rules.md
+	@$(GATE) rules --markdown | $(call between,rules,policies/README.md)
+	@$(GATE) rules --symptoms | $(call between,symptoms,README.md)

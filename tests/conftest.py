@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from gate import evaluate, tools
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -135,10 +135,11 @@ def _resources(target: Path) -> list[engine.Resource]:
 
 @main.command("rules")
 @click.option("--markdown", is_flag=True, help="As the table of policies/README.md.")
-def rules_(markdown: bool) -> None:
+@click.option("--symptoms", is_flag=True, help="As the table of symptoms in README.md.")
+def rules_(markdown: bool, symptoms: bool) -> None:
     """List the rules: id, severity, what must hold."""
-    if markdown:
-        click.echo(rules.table())
+    if markdown or symptoms:
+        click.echo(rules.table() if markdown else rules.troubleshooting())
         return
     for rule in rules.rules().values():
         click.echo(f"{rule.id:<40} {rule.severity:<8} {rule.title}")

@@ -35,6 +35,7 @@ class Rule:
     fix: str
     example: str = ""
     references: tuple[tuple[str, str], ...] = ()
+    symptoms: tuple[str, ...] = ()
     needs_cluster: bool = False
     file: Path | None = None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import re
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -125,6 +126,7 @@ def _described(entry: dict[str, Any]) -> Rule:
         fix=custom["fix"].strip(),
         example=custom.get("example", "").rstrip(),
         references=tuple((ref["ref"], ref.get("description", "")) for ref in annotations.get("related_resources", [])),
+        symptoms=tuple(custom.get("symptoms", ())),
         needs_cluster=custom.get("needs") == "cluster",
         file=file,
     )
@@ -170,11 +172,24 @@ def explained(rule: Rule) -> str:
     parts = [f"{rule.id} ({rule.severity})", rule.title, "", rule.description, "", f"Fix: {rule.fix}"]
     if rule.needs_cluster:
         parts += ["", "Applied only where the cluster is known: a folder below clusters/, or --cluster."]
+    if rule.symptoms:
+        parts += ["", "Seen as:", *(f"  {symptom}" for symptom in rule.symptoms)]
     if rule.example:
         parts += ["", "An example of the fault:", *(f"  {line}" for line in rule.example.splitlines())]
     if rule.references:
         parts += ["", *(f"{url}  {what}".rstrip() for url, what in rule.references)]
     return "\n".join(parts)
+
+
+def troubleshooting() -> str:
+    """The table of symptoms in the README: as people search for them, with cause, rule and fix."""
+    rows = ["| symptom | cause | rule | fix |", "| --- | --- | --- | --- |"]
+    found = [(symptom, rule) for rule in rules().values() for symptom in rule.symptoms]
+    for symptom, rule in sorted(found, key=lambda entry: entry[0].lower()):
+        cause = " ".join(re.split(r"(?<=\.) ", " ".join(rule.description.split()))[:2])
+        cells = (symptom, cause, f"`{rule.id}`", rule.fix)
+        rows.append("| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(rows)
 
 
 def table() -> str:

@@ -89,9 +89,10 @@ def go() -> Path:
     return Path(found)
 
 
-def build(module: Path, package: str, target: Path) -> None:
-    """Builds a package in the version that the go.mod in the folder `module` pins."""
-    command: list[str | Path] = [go(), "build", "-mod=readonly", "-trimpath", "-ldflags=-s -w", "-o", target, package]
+def build(module: Path, package: str, target: Path, linked: str = "") -> None:
+    """Builds a package in the version that the go.mod in the folder `module` pins; `linked` are further options of the linker."""
+    flags = f"-ldflags=-s -w {linked}".rstrip()
+    command: list[str | Path] = [go(), "build", "-mod=readonly", "-trimpath", flags, "-o", target, package]
     process.run(command, cwd=module, env={**os.environ, "CGO_ENABLED": "0", "GOFLAGS": ""}, timeout=3600)
 
 

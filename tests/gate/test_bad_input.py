@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from gate import source
 
+from gate import source
 from tests.command import gate, report
 
 GOOD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: default}\n"

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gate import cel, schemas, tools
 
+from gate import cel, schemas, tools
 from tests.command import report
 from tests.edit import edited
 from tests.rules.test_rules import HERE

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from gate import rules
 
+from gate import rules
 from tests.command import gate, report
 from tests.conftest import ROOT
 from tests.edit import edit_file
@@ -129,7 +129,10 @@ def test_explain_says_everything_about_a_rule() -> None:
     assert "did you mean jobset/backoff-limit-zero?" in result.stderr
 
 
-def test_the_table_of_rules_is_generated() -> None:
-    text = (ROOT / "policies/README.md").read_text(encoding="utf-8")
-    between = text.partition("<!-- rules -->\n")[2].partition("<!-- /rules -->")[0]
-    assert between.strip() == gate("rules", "--markdown").stdout.strip(), "write it with: make docs"
+@pytest.mark.parametrize(
+    ("file", "mark", "option"), [("policies/README.md", "rules", "--markdown"), ("README.md", "symptoms", "--symptoms")]
+)
+def test_tables_are_generated(file: str, mark: str, option: str) -> None:
+    text = (ROOT / file).read_text(encoding="utf-8")
+    between = text.partition(f"<!-- {mark} -->\n")[2].partition(f"<!-- /{mark} -->")[0]
+    assert between.strip() == gate("rules", option).stdout.strip(), "write it with: make docs"

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import yaml
+
 from gate import process, render, tools
 from gate.model import Unit, get
-
 from tests.command import gate, report
 from tests.conftest import ROOT
 from tests.edit import edit_file

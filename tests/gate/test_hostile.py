@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 import yaml
-from gate import check, evaluate
-from gate.model import Outcome
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gate import check, evaluate
+from gate.model import Outcome
 from tests.command import report
 
 VALID = sorted((Path(__file__).resolve().parent.parent / "rules" / "valid").glob("*.yaml"))

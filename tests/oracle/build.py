@@ -13,8 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from gate import process, tools
 from rich.console import Console
+
+from gate import process, tools
 
 HERE = Path(__file__).resolve().parent
 VERSIONS = sorted(path.parent.name for path in HERE.glob("*/go.mod"))

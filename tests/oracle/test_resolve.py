@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 import yaml
-from gate import check, render, resolve, schemas, tools
-from gate.model import GateError, Resource, Unit, get
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kubernetes.utils.quantity import parse_quantity
 
+from gate import check, render, resolve, schemas, tools
+from gate.model import GateError, Resource, Unit, get
 from tests.conftest import ROOT
 from tests.oracle.build import HERE, VERSIONS, Oracle
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 import yaml
+
 from gate import check, rules, tools
 from gate.evaluate import Evaluator
 from gate.model import Finding, Outcome
-
 from tests.edit import edit_file, edited, line_of
 
 HERE = Path(__file__).resolve().parent

@@ -12,10 +12,11 @@ import string
 from pathlib import Path
 
 import pytest
-from gate import scripts
-from gate.model import Fault, GateError, Rule
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from gate import scripts
+from gate.model import Fault, GateError, Rule
 
 HERE = Path(__file__).resolve().parent
 CASES = sorted((HERE / "cases").glob("*/*.py"))

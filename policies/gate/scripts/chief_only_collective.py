@@ -19,6 +19,7 @@ RULE = Rule(
     "that calls them alone waits for the others for ever, or the next collective of the others meets it and aborts with `Shape mismatch "
     "in the collective instance` (measured for evaluate, save and ModelCheckpoint on TensorFlow 2.15.1). Saving on the chief only is "
     "the usual form of it.",
+    symptoms=("a heartbeat time-out in evaluate", "a silent hang in save"),
     severity="error",
     fix="Call it on all workers; where only one may keep the files, give the others a scratch path of their own.",
     example='if task_index == 0:\n    model.save("/runs/final")   # the others never enter',

@@ -18,6 +18,7 @@ RULE = Rule(
     description="Each worker iterates over its own shard. Shards of unequal length end at different steps: one worker runs out of data "
     "and leaves the all-reduce, the others abort (`Out of range: End of sequence`, `ran out of data`) or wait for it, depending on the "
     "version of TensorFlow and on how the data are sharded. A data set with repeat() but without a number of steps is refused by Keras.",
+    symptoms=("Out of range: End of sequence", "Your input ran out of data"),
     severity="error",
     fix="Write dataset.repeat() with steps_per_epoch = samples // global_batch, and validation_steps beside validation_data.",
     example="model.fit(train.batch(64), epochs=3, validation_data=held)   # neither steps_per_epoch nor validation_steps",

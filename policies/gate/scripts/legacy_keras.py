@@ -23,6 +23,7 @@ RULE = Rule(
     "works, and so may a loop of one's own). tf.keras is Keras 2 again where tf-keras of TensorFlow's own minor version is installed and "
     "TF_USE_LEGACY_KERAS=1 is set before TensorFlow is imported; tfrun sets it. `import keras` is Keras 3 even then. Judged only where "
     "TensorFlow's version is known: from the script's inline metadata or an image tensorflow/tensorflow.",
+    symptoms=("Attempt to convert a value (PerReplica: …) with an unsupported type",),
     severity="error",
     fix="Depend on tf-keras of TensorFlow's minor version, set os.environ['TF_USE_LEGACY_KERAS'] = '1' above the first import of "
     "TensorFlow (or start with tfrun), and use tf.keras or tf_keras; or pin tensorflow<2.16; or write the loop with strategy.run.",

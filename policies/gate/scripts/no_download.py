@@ -18,6 +18,7 @@ RULE = Rule(
     description="A script runs on every node of a job, so every node downloads at once, at each start and each restart of the gang, while "
     "GPUs are held. Training pods often have no way out, and a run that depends on a server of somebody else cannot be repeated. Workers "
     "that share the cache folder tear each other's file.",
+    symptoms=("all pods download CIFAR-10 at once, or hang at it",),
     severity="error",
     fix="Put the data on a volume once and read them from DATA_DIR. Where a cluster means its pods to download, waive this.",
     example="(x, y), test = tf.keras.datasets.cifar10.load_data()",

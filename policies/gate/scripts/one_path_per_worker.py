@@ -19,6 +19,7 @@ RULE = Rule(
     "tear its files (`NotFoundError ... variables_temp/part-00000-of-00001`, measured with five saves of a small model). "
     "BackupAndRestore of Keras 2 and tf_keras sees to it itself; so does their ModelCheckpoint, but not that of Keras 3, and a script "
     "is not to depend on which it meets. A path in /tmp is the pod's own.",
+    symptoms=("NotFoundError: variables_temp/part-00000-of-00001.index",),
     severity="error",
     fix="Save on all workers: the chief (task 0) to the real path, the others to a scratch path with their task index, which they remove.",
     example='model.save("/runs/final")   # on every worker',

@@ -18,6 +18,7 @@ RULE = Rule(
     description="RANK, WORLD_SIZE, LOCAL_RANK and PET_* are set by torchrun and Trainer's torch plugin, OMPI_* and PMI_* by mpirun, "
     "SLURM_* by Slurm; none exists in a pod of a TensorFlow runtime. With a default, every worker believes that it is worker 0 of 1; "
     "without one, the script ends with KeyError.",
+    symptoms=("every worker believes that it is worker 0",),
     severity="error",
     fix="Use strategy.cluster_resolver.task_id after the strategy, TF_CONFIG, which tfrun sets, or JOB_COMPLETION_INDEX.",
     example='rank = int(os.environ["RANK"])',

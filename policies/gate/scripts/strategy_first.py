@@ -20,6 +20,7 @@ RULE = Rule(
     "A tensor, a variable, a tf.data pipeline, a Keras model or a list of logical devices initialises it, also at import time; then the "
     "worker ends with `RuntimeError: Collective ops must be configured at program startup`. TF_CONFIG is read when the strategy is "
     "made: a value that is written later changes nothing, and each worker trains alone.",
+    symptoms=("Collective ops must be configured at program startup",),
     severity="error",
     fix="Make the strategy the first TensorFlow statement that runs (list_physical_devices, set_memory_growth, seeds and Keras' "
     "precision policy may come before it), and let tfrun set TF_CONFIG.",

@@ -10,6 +10,8 @@
 # - ref: https://github.com/kubernetes-sigs/kustomize/issues/3130
 #   description: images in custom resources
 # custom:
+#   symptoms:
+#   - "workers of one run behave differently"
 #   severity: warning
 #   fix: "Write a tag that stays what it is, or a digest: registry.example/tf:2.15-r8."
 #   example: |

@@ -10,6 +10,9 @@
 # - ref: https://github.com/NVIDIA/nccl-tests/issues/206
 # - ref: https://github.com/k8snetworkplumbingwg/sriov-network-device-plugin/issues/271
 # custom:
+#   symptoms:
+#   - "ibv_reg_mr failed: Cannot allocate memory"
+#   - "NET/IB : No device found"
 #   severity: error
 #   fix: "Give the pod template all three: the device in limits, the annotation in template.metadata of the Job's spec, `securityContext: {capabilities: {add: [IPC_LOCK]}}` in the container; or remove all three."
 #   example: |

@@ -8,6 +8,8 @@
 # - ref: https://github.com/NVIDIA/nccl/issues/676
 # - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-ib-disable
 # custom:
+#   symptoms:
+#   - "Using network Socket on nodes with InfiniBand"
 #   severity: error
 #   fix: "Write NCCL_IB_DISABLE=0 (and no NCCL_NET=Socket) where the pod has the device, NCCL_IB_DISABLE=1 where it has none."
 #   example: |

@@ -11,6 +11,10 @@
 # - ref: https://github.com/kubernetes-sigs/jobset/issues/825
 #   description: the JobSet counts no restart while the Job retries
 # custom:
+#   symptoms:
+#   - "current incarnation doesn't match with one in the group"
+#   - "a different incarnation of the worker"
+#   - "Cluster check alive failed, … is down"
 #   severity: error
 #   fix: "Write `backoffLimit: 0` in the Job template of every replicatedJob that runs workers."
 #   example: |

@@ -10,6 +10,8 @@
 # - ref: https://github.com/kubernetes-sigs/jobset/issues/408
 #   description: names that are too long
 # custom:
+#   symptoms:
+#   - "TrainJobResourcesCreationFailed"
 #   severity: error
 #   fix: "Shorten the name (a kustomization's namePrefix and nameSuffix count), or the replicatedJob's."
 #   example: |

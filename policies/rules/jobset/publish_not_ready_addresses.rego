@@ -10,6 +10,9 @@
 # - ref: https://jobset.sigs.k8s.io/docs/reference/jobset.v1alpha2/#jobset-x-k8s-io-v1alpha2-Network
 #   description: the network fields of a JobSet
 # custom:
+#   symptoms:
+#   - "[Discovery] … found 1 workers"
+#   - "gRPC Unavailable at start, a peer's name does not resolve"
 #   severity: error
 #   fix: "Write `network: {publishNotReadyAddresses: true}` in the spec of the JobSet (runtime: spec.template.spec)."
 #   example: |

@@ -10,6 +10,8 @@
 # - ref: https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/webhooks/jobset_webhook.go
 #   description: JobSet's default is OnFailure
 # custom:
+#   symptoms:
+#   - "the JobSet counts no restart while a container restarts"
 #   severity: error
 #   fix: "Write `restartPolicy: Never` in the pod template of every replicatedJob that runs workers."
 #   example: |

@@ -10,6 +10,8 @@
 # - ref: https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/features/features.go
 #   description: InPlaceRestart and RestartJob are feature gates, off by default
 # custom:
+#   symptoms:
+#   - "the run fails at the first preempted or evicted worker"
 #   severity: error
 #   fix: "Write `failurePolicy: {maxRestarts: 3}` in the spec of the JobSet (runtime: spec.template.spec)."
 #   example: |

@@ -7,6 +7,8 @@
 # related_resources:
 # - ref: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-socket-ifname
 # custom:
+#   symptoms:
+#   - "Bootstrap : no socket interface found"
 #   severity: error
 #   needs: cluster
 #   fix: "Write network.interface of cluster.yaml as the value of NCCL_SOCKET_IFNAME, or leave the variable out."

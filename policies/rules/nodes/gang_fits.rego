@@ -8,6 +8,8 @@
 # related_resources:
 # - ref: https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#troubleshooting
 # custom:
+#   symptoms:
+#   - "FailedScheduling: Insufficient nvidia.com/gpu, for ever"
 #   severity: error
 #   needs: cluster
 #   fix: "Ask for fewer nodes (trainer.numNodes) or for less on each (trainer.resourcesPerNode), as the pools in cluster.yaml have it."

@@ -6,6 +6,8 @@
 # related_resources:
 # - ref: https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/
 # custom:
+#   symptoms:
+#   - "ClusterQueue inactive: FlavorNotFound"
 #   severity: error
 #   needs: cluster
 #   fix: "Write the name of an existing ResourceFlavor, or add the ResourceFlavor."

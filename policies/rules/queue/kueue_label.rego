@@ -11,6 +11,8 @@
 # - ref: https://github.com/kubernetes-sigs/kueue/blob/v0.17.0/pkg/controller/jobframework/defaults.go
 #   description: which jobs are suspended, and the default LocalQueue
 # custom:
+#   symptoms:
+#   - "a run starts at once although the queue is full"
 #   severity: error
 #   fix: "Write the label `kueue.x-k8s.io/queue-name: <LocalQueue of the namespace>` in metadata.labels of the TrainJob (or JobSet) itself."
 #   example: |

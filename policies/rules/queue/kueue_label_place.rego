@@ -8,6 +8,8 @@
 # - ref: https://github.com/kubernetes-sigs/kueue/issues/3711
 # - ref: https://github.com/kubernetes-sigs/kueue/blob/v0.17.0/pkg/controller/jobframework/reconciler.go
 # custom:
+#   symptoms:
+#   - "no Workload for a TrainJob whose runtime has the queue label"
 #   severity: error
 #   fix: "Move the label to metadata.labels of the TrainJob (of the JobSet if nothing owns it) and remove it here."
 #   example: |

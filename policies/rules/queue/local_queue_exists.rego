@@ -6,6 +6,8 @@
 # related_resources:
 # - ref: https://kueue.sigs.k8s.io/docs/tasks/troubleshooting/troubleshooting_jobs/
 # custom:
+#   symptoms:
+#   - "LocalQueue … doesn't exist"
 #   severity: error
 #   needs: cluster
 #   fix: "Name a LocalQueue of the run's namespace in the label, or add one there that leads to the ClusterQueue."

@@ -8,6 +8,8 @@
 # - ref: https://github.com/kubernetes-sigs/kueue/issues/9048
 # - ref: https://github.com/kubernetes-sigs/kueue/blob/v0.17.0/pkg/scheduler/flavorassigner/flavorassigner.go
 # custom:
+#   symptoms:
+#   - "resource … unavailable in ClusterQueue"
 #   severity: error
 #   needs: cluster
 #   fix: "Add the resource to coveredResources of the ClusterQueue, with a quota in every flavor of that group, or do not ask for it."

@@ -6,6 +6,8 @@
 # related_resources:
 # - ref: https://github.com/volcano-sh/volcano/blob/v1.14.1/pkg/webhooks/admission/podgroups/validate/validate_podgroup.go
 # custom:
+#   symptoms:
+#   - "pod group is not ready, tasks in gang unschedulable"
 #   severity: error
 #   needs: cluster
 #   fix: "Name an existing Volcano Queue in the annotation scheduling.volcano.sh/queue-name, or add the Queue."

@@ -8,6 +8,8 @@
 # - ref: https://github.com/kubeflow/trainer/blob/v2.3.0/pkg/runtime/framework/plugins/volcano/volcano.go
 # - ref: https://github.com/volcano-sh/volcano/issues/604
 # custom:
+#   symptoms:
+#   - "a PodGroup exists, and the pods still start one by one"
 #   severity: error
 #   fix: "Write `schedulerName: volcano` in the pod template of every replicatedJob, and `podGroupPolicy: {volcano: {}}` in the runtime."
 #   example: |

@@ -7,6 +7,8 @@
 # - ref: https://github.com/kubernetes-sigs/kueue/issues/11720
 # - ref: https://github.com/kubernetes-sigs/kueue/blob/v0.17.0/pkg/scheduler/flavorassigner/flavorassigner.go
 # custom:
+#   symptoms:
+#   - "insufficient quota, for ever"
 #   severity: error
 #   needs: cluster
 #   fix: "Ask for fewer nodes (trainer.numNodes) or less on each (trainer.resourcesPerNode), or raise the ClusterQueue's quota to what the cluster has."

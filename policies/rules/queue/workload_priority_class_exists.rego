@@ -6,6 +6,8 @@
 # related_resources:
 # - ref: https://kueue.sigs.k8s.io/docs/concepts/workload_priority_class/
 # custom:
+#   symptoms:
+#   - "a suspended TrainJob without any Workload"
 #   severity: error
 #   needs: cluster
 #   fix: "Name an existing WorkloadPriorityClass in the label, or add one."

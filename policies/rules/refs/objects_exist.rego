@@ -10,6 +10,8 @@
 # - ref: https://kubernetes.io/docs/concepts/configuration/configmap/#configmaps-and-pods
 #   description: a pod and its ConfigMaps are in one namespace
 # custom:
+#   symptoms:
+#   - "CreateContainerConfigError, MountVolume.SetUp failed: configmap not found"
 #   severity: error
 #   needs: cluster
 #   fix: |

@@ -8,6 +8,8 @@
 # - ref: https://github.com/kubeflow/trainer/issues/2363
 # - ref: https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#extended-resources
 # custom:
+#   symptoms:
+#   - "Limit must be set for non overcommitable resources"
 #   severity: error
 #   fix: "Write the resource in limits with a whole number; the request is then the same by default, or write it equal."
 #   example: |

@@ -8,6 +8,9 @@
 # - ref: https://github.com/NVIDIA/nccl/issues/525
 # - ref: https://github.com/kubernetes/kubernetes/issues/76263
 # custom:
+#   symptoms:
+#   - "Call to posix_fallocate failed: No space left on device"
+#   - "Error while creating shared memory segment"
 #   severity: error
 #   fix: "Mount a volume `emptyDir: {medium: Memory, sizeLimit: 64Gi}` at /dev/shm in the container; it counts against the memory limit."
 #   example: |

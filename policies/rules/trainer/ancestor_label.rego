@@ -10,6 +10,9 @@
 # - ref: https://github.com/kubeflow/trainer/blob/v2.3.0/pkg/runtime/framework/plugins/jobset/builder.go
 #   description: where Trainer reads it
 # custom:
+#   symptoms:
+#   - "only one worker starts"
+#   - "image, command or env of the TrainJob are ignored"
 #   severity: error
 #   fix: |
 #     Write `metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}` in the Job template

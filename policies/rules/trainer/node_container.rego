@@ -9,6 +9,8 @@
 # - ref: https://github.com/kubeflow/trainer/issues/2719
 #   description: a runtime whose container has another name
 # custom:
+#   symptoms:
+#   - "must contain the required container for the ancestor: trainer"
 #   severity: error
 #   fix: "Name the container that trains `node` (of an initializer's Job: as the label says)."
 #   example: |

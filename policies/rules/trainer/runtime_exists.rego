@@ -10,6 +10,8 @@
 # - ref: https://github.com/kubernetes-sigs/kustomize/issues/4674
 #   description: names in custom resources
 # custom:
+#   symptoms:
+#   - "specified trainingRuntime must be created before the TrainJob is created"
 #   severity: error
 #   needs: cluster
 #   fix: |

@@ -8,6 +8,8 @@
 # - ref: https://www.tensorflow.org/guide/distributed_training#setting_up_the_tf_config_environment_variable
 #   description: every worker lists all workers
 # custom:
+#   symptoms:
+#   - "workers wait for others that never come"
 #   severity: error
 #   fix: |
 #     Write the same number in both, or let the run's own kustomization copy spec.trainer.numNodes into

@@ -10,6 +10,9 @@
 # - ref: https://github.com/kubernetes-sigs/kueue/issues/11931
 #   description: an admitted TrainJob that stays suspended
 # custom:
+#   symptoms:
+#   - "kueue runtime patch not found"
+#   - "an admitted TrainJob stays suspended"
 #   severity: error
 #   needs: cluster
 #   fix: "Run Kueue 0.16 with Trainer 2.1, and Kueue 0.17 or later with Trainer 2.2 or later; raise both in one change."
