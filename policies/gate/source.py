@@ -7,6 +7,7 @@ sexagesimal numbers.
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -41,6 +42,15 @@ def _integer(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> int:
     return sign * int(digits, 8 if len(digits) > 1 and digits.startswith("0") else 10)
 
 
+def _finite(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> float:
+    """JSON, which the API server speaks, has neither infinity nor NaN."""
+    number = float(loader.construct_yaml_float(node))
+    if not math.isfinite(number):
+        raise yaml.constructor.ConstructorError(None, None, f"{node.value} is no finite number (quote it)", node.start_mark)
+    return number
+
+
+_Loader.add_constructor("tag:yaml.org,2002:float", _finite)
 _Loader.add_implicit_resolver("tag:yaml.org,2002:int", _INT, list("-+0123456789"))
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+0123456789."))
 _Loader.add_constructor("tag:yaml.org,2002:int", _integer)

@@ -148,7 +148,7 @@ os.execv(sys.executable, [sys.executable, "{training}/train.py"])
 def test_a_script_that_knows_nothing_of_clusters(gang: Gang, training: Path) -> None:
     """examples/curve.py, started by tfrun on two workers."""
     example = [str(training / "examples" / "curve.py")]
-    pods = gang.start(2, "unused", {0: example, 1: example}, EPOCHS="2")
+    pods = gang.start(2, "unused", {0: example, 1: example}, EPOCHS="5")
     assert [pod.wait(240) for pod in pods] == [0, 0], pods[0].text()[-3000:]
     results = [value(pod.text(), "Mean squared error") for pod in pods]
     assert results[0] == results[1] and float(results[0]) < 0.3

@@ -20,6 +20,7 @@ def samples(batch_size):
 
 
 def main():
+    tf.keras.utils.set_random_seed(1)
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     batch_size = int(os.environ.get("BATCH_SIZE", "64")) * strategy.num_replicas_in_sync
     with strategy.scope():

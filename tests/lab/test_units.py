@@ -1,0 +1,133 @@
+"""What of the lab needs no lab: versions that agree, names and addresses, generated configuration."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from gate import schemas
+from lab import binaries, images, node, system
+from lab.cli import main
+from lab.model import Lab, facts
+
+ADDON = """apiVersion: v1
+kind: ConfigMap
+metadata: {name: coredns}
+data:
+  Corefile: |
+    .:53 {
+        errors
+        ready
+        kubernetes cluster.local in-addr.arpa ip6.arpa {
+           pods insecure
+           ttl 30
+        }
+        forward . /etc/resolv.conf {
+           max_concurrent 1000
+        }
+        cache 30
+        loop
+        reload
+    }
+"""
+COREFILE = """.:53 {
+    bind 10.88.0.1
+    errors
+    ready
+    kubernetes cluster.local in-addr.arpa ip6.arpa {
+       kubeconfig /etc/kubernetes/coredns.conf
+       pods insecure
+       ttl 30
+    }
+    file /run/lab/nothing.zone .
+    cache 30
+    reload
+}
+"""
+
+
+def test_cluster_yaml_names_the_pinned_versions() -> None:
+    for component, version in facts()["versions"].items():
+        pinned = binaries.modules()[component].version.removeprefix("v")
+        assert pinned == version or (component == "kubernetes" and pinned.startswith(f"{version}."))
+
+
+def test_the_gate_knows_the_schemas_of_the_pinned_versions() -> None:
+    sources = schemas.sources()
+    for component in facts()["versions"]:
+        pinned = binaries.modules()[component]
+        assert sources[component].module == pinned.path
+        assert pinned.version.removeprefix("v") in sources[component].versions
+
+
+def test_every_module_is_locked_and_builds_something() -> None:
+    for module in binaries.modules().values():
+        assert f"{module.path} {module.version} h1:" in (module.folder / "go.sum").read_text(encoding="utf-8")
+        assert module.programs
+
+
+def test_every_project_has_a_module() -> None:
+    assert {project.name for project in system.PROJECTS} <= set(binaries.modules())
+
+
+def test_two_checkouts_share_nothing() -> None:
+    one, two = Lab(root=Path("/one")), Lab(root=Path("/two"))
+    for each in ("id", "state", "cgroup", "interface", "addresses"):
+        assert getattr(one, each) != getattr(two, each)
+
+
+def test_the_link_fits_the_kernel_and_stays_on_the_machine() -> None:
+    for number in range(1000):
+        lab = Lab(root=Path(f"/checkouts/{number}"))
+        outside, inside = (ipaddress.ip_interface(f"{address}/30") for address in lab.addresses)
+        assert len(lab.interface) <= 15
+        assert outside.network == inside.network
+        assert outside.is_link_local
+        assert {outside.ip, inside.ip} == set(outside.network.hosts())
+        assert not outside.ip.exploded.startswith("169.254.169.")  # where clouds keep their metadata
+
+
+def test_the_corefile_is_kubeadms_without_a_way_out() -> None:
+    assert node.corefile(ADDON) == COREFILE
+
+
+def test_the_control_plane_runs_with_kubeadms_own_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node, "binary", lambda name: Path("/bin") / name)
+    for name in ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"):
+        pod = {"spec": {"containers": [{"command": [name, "--made-by=kubeadm"]}]}}
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(pod), encoding="utf-8")
+    found = node.programs(tmp_path)
+    assert found["kube-apiserver"] == ["/bin/kube-apiserver", "--made-by=kubeadm"]
+    assert set(found) == {
+        *("containerd", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"),
+        *("kubelet", "kube-proxy", "coredns"),
+    }
+
+
+def test_supervisord_gets_its_words_as_they_are() -> None:
+    config = node.supervisord({"etcd": ["/bin/etcd", '--name=a "b" 100%']})
+    assert config["program:etcd"]["command"] == r'"/bin/etcd" "--name=a \"b\" 100%%"'
+
+
+def test_images_are_found_wherever_they_are_named_but_in_schemas() -> None:
+    pod = {"containers": [{"name": "node", "image": "example/a:1"}], "initContainers": [{"name": "x", "image": "example/b:1"}]}
+    objects = [
+        {"kind": "ClusterTrainingRuntime", "spec": {"template": {"spec": pod}}},
+        {"kind": "CustomResourceDefinition", "spec": {"name": "c", "image": "example/c:1"}},
+    ]
+    assert system.images(objects) == ["example/a:1", "example/b:1"]
+
+
+def test_the_runtimes_ask_for_one_image() -> None:
+    assert len(system.images(system.folder("runtimes"))) == 1
+    assert images.TENSORFLOW["2.15"] is None
+
+
+def test_a_command_without_a_lab_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("lab.cli.lab", lambda: Lab(root=tmp_path))
+    result = CliRunner().invoke(main, ["kubectl", "get", "nodes"], catch_exceptions=False)
+    assert (result.exit_code, result.stderr) == (1, "lab: the lab is not running: `lab up`\n")
