@@ -1,5 +1,6 @@
 # make check   the gate over the whole repository (sets up everything first)
 # make test    the tests
+# make lab     a real one-node Kubernetes with Trainer, Kueue and Volcano on this machine
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 PYTHON ?= python3
@@ -10,7 +11,7 @@ PYTHON_CODE := policies clusters/lab/lab training tests
 # replaces what stands between two marks of a document by standard input
 between = sed -i -e '/<!-- $(1) -->/,/<!-- \/$(1) -->/{//!d}' -e '/<!-- $(1) -->/r /dev/stdin' $(2)
 
-.PHONY: help setup check test lint format lock docs clean
+.PHONY: help setup check test test-lab lint format lock docs clean lab lab-down
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -42,6 +43,15 @@ format: setup ## write the formatting that lint asks for
 test: setup lint ## the tests
 	@$(VENV)/bin/python -m tests.prepare
 	@$(VENV)/bin/pytest
+
+test-lab: setup ## the tests that need the lab: starts it if it is not up
+	@$(VENV)/bin/pytest -m lab tests/lab
+
+lab: $(VENV)/.ready ## the lab up, everything deployed; the first time it builds for half an hour
+	@$(VENV)/bin/lab up
+
+lab-down: $(VENV)/.ready ## the lab down, nothing left running
+	@$(VENV)/bin/lab down
 
 lock: $(VENV)/.ready ## pin again what pyproject.toml names
 	@$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --no-header --extra dev -o requirements.lock pyproject.toml

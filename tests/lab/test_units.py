@@ -131,3 +131,10 @@ def test_a_command_without_a_lab_says_what_to_do(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("lab.cli.lab", lambda: Lab(root=tmp_path))
     result = CliRunner().invoke(main, ["kubectl", "get", "nodes"], catch_exceptions=False)
     assert (result.exit_code, result.stderr) == (1, "lab: the lab is not running: `lab up`\n")
+
+
+def test_kubectl_gets_every_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    words: list[str] = []
+    monkeypatch.setattr("lab.cli._exec", lambda mine, *given: words.extend(given))
+    CliRunner().invoke(main, ["kubectl", "exec", "pod", "--help", "--", "ls", "-l"], catch_exceptions=False)
+    assert words == ["exec", "pod", "--help", "--", "ls", "-l"]
