@@ -17,9 +17,11 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.training.environments import cache
+from rich.console import Console
 
-COREDNS = "github.com/coredns/coredns@v1.13.1"
+from gate.model import GateError
+from lab import binaries
+
 ZONE = "cluster.local"
 GATEWAY = "10.244.0.1"
 UNSHARE = ["unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
@@ -40,17 +42,11 @@ class PodsUnavailable(RuntimeError):
 
 
 def coredns() -> Path:
-    """The CoreDNS binary, built once into the cache. Raises PodsUnavailable."""
-    binary = cache() / "bin" / "coredns"
-    if not binary.is_file():
-        go = shutil.which("go")
-        if not go:
-            raise PodsUnavailable("no go command to build CoreDNS with")
-        env = {**os.environ, "GOBIN": str(binary.parent), "GOFLAGS": "-mod=mod", "CGO_ENABLED": "0"}
-        done = subprocess.run([go, "install", COREDNS], env=env, capture_output=True, text=True, timeout=1500)
-        if done.returncode:
-            raise PodsUnavailable(f"CoreDNS could not be built: {done.stderr[-500:]}")
-    return binary
+    """The CoreDNS of the lab, built once into the cache. Raises PodsUnavailable."""
+    try:
+        return binaries.made("coredns", Console(stderr=True))
+    except GateError as error:
+        raise PodsUnavailable(f"CoreDNS could not be built: {error}") from error
 
 
 def check() -> None:
