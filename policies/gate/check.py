@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from gate import evaluate, facts, followed, kustomization, locate, render, resolve, rules, schemas, scripts, validate
+from gate import evaluate, facts, followed, kustomization, locate, render, resolve, rules, schemas, scripts, source, validate
 from gate.facts import Facts
 from gate.model import SEVERITIES, Checked, Fault, Finding, GateError, Outcome, Place, Problem, Resource, Rule, Unit, dotted
 
@@ -22,7 +22,9 @@ Progress = Callable[[str], None]
 class Target:
     """Something to check: its own units, and those of its cluster that it may refer to.
 
-    `kind` is cluster, run, kustomization, file, folder or script; `problem` says why it cannot be looked at.
+    `kind` is cluster, run, kustomization, file or script; `problem` says why it cannot be looked at, `problems` what of
+    it cannot. Objects of the target that are in the cluster as well take their place if it `replaces` them, and are
+    second owners otherwise.
     """
 
     name: str
@@ -32,6 +34,8 @@ class Target:
     beside: tuple[Unit, ...] = ()
     facts: Facts | None = None
     problem: Problem | None = None
+    replaces: bool = True
+    problems: tuple[Problem, ...] = ()
 
 
 def repository(start: Path) -> Path:
@@ -42,6 +46,8 @@ def repository(start: Path) -> Path:
 
 def targets(root: Path, paths: Sequence[Path], cluster: str | None) -> list[Target]:
     """The targets for the paths on the command line; for none: all clusters, overlays and training/."""
+    if cluster == "":
+        raise GateError("--cluster is empty: write the name of a cluster or the path of a cluster.yaml")
     given = _given_cluster(root, cluster) if cluster else None
     wanted = [each for path in paths for each in _expanded(path.absolute())] if paths else _everything(root)
     return [_target(root, path, given) for path in wanted]
@@ -106,16 +112,29 @@ def _target(root: Path, path: Path, given: _Cluster | None) -> Target:
         kind = "run" if given is None and own else "kustomization" if kustomization.kustomization_file(path) else "file"
         units = tuple(render.units(path))
         beside = _composed(own.folder) if own and own.folder else ()
+        composed = {unit.path.resolve() for unit in beside}
         beside = tuple(unit for unit in beside if unit.path.resolve() not in {mine.path.resolve() for mine in units})
-        return Target(name=name, kind=kind, path=path, units=units, beside=beside, facts=own.facts if own else None)
+        owner = kind == "run" and {unit.path.resolve() for unit in units} <= composed
+        return Target(name=name, kind=kind, path=path, units=units, beside=beside, facts=own.facts if own else None, replaces=not owner)
     except GateError as error:
         return Target(name=name, kind="target", path=path, problem=Problem.of(error))
+    except (OSError, ValueError, RuntimeError) as error:  # a link to itself, a name that no file system takes
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        return Target(name=name, kind="target", path=path, problem=Problem(message=f"cannot be read: {reason}", file=path))
 
 
 def _cluster_target(name: str, path: Path) -> Target:
     own = facts.load(path / facts.FILE_NAME)
     units = _composed(path)
-    return Target(name=name, kind="cluster", path=path, units=units, facts=own)
+    return Target(name=name, kind="cluster", path=path, units=units, facts=own, problems=_stray(path, units))
+
+
+def _stray(folder: Path, units: tuple[Unit, ...]) -> tuple[Problem, ...]:
+    """Manifests of a cluster that no kustomization holds: they would be judged by nobody and deployed by nobody."""
+    if not units[0].kustomization:
+        return ()
+    message = "stands in no kustomization, so nobody deploys it: list it in one, or remove it"
+    return tuple(Problem(message=message, file=unit.path) for unit in render.units(folder) if not unit.kustomization)
 
 
 def _composed(folder: Path) -> tuple[Unit, ...]:
@@ -157,6 +176,7 @@ def check(
     with contextlib.nullcontext(evaluator) if evaluator else evaluate.evaluator() as opa:
         for target in wanted:
             if target.problem:
+                checked.append(Checked(name=target.name, kind=target.kind, resources=0, without_cluster=False, failed=True))
                 continue
             progress(f"checking {target.name}")
             judged = _judge(target, rendered, opa)
@@ -185,11 +205,11 @@ def _judge(target: Target, rendered: dict[Unit, render.Rendered], evaluator: eva
     if target.kind == "script":
         return _judge_script(target)
     mine = [resource for unit in target.units for resource in rendered[unit].resources]
-    own = {_identity(resource) for resource in mine}
+    own = {_identity(resource) for resource in mine} if target.replaces else set()
     beside = [resource for unit in target.beside for resource in rendered[unit].resources if _identity(resource) not in own]
     faults = [fault for unit in target.units for fault in rendered[unit].faults]
     faults += [fault for unit in target.units for fault in followed.faults(unit, rendered[unit].resources)]
-    problems = [problem for unit in target.units for problem in rendered[unit].problems]
+    problems = [*target.problems, *(problem for unit in (*target.units, *target.beside) for problem in rendered[unit].problems)]
     try:
         catalog = target.facts.catalog if target.facts else schemas.catalog(())
         validation = validate.validate(mine, catalog)
@@ -247,8 +267,10 @@ def _scripts(resources: Sequence[Resource], workloads: Sequence[resolve.Workload
             place = locate.locate(Fault(rule="", message="", resource=resource, path=("data", key)))
             image = resolve.image_of(resource, workloads)
             try:
-                if place.file.suffix == ".py":
+                if place.file.suffix == ".py" and source.read_text(place.file) == text:
                     script = scripts.load(place.file, image=image)
+                elif place.file.suffix == ".py":  # the file is not what comes out of the build
+                    script = scripts.parse(text, place.file, image=image)
                 else:
                     script = scripts.parse(text, place.file, image=image, first_line=place.line + 1)
                 faults += scripts.judge(script)

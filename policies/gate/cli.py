@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -13,7 +14,7 @@ from rich.console import Console
 
 from gate import check as engine
 from gate import new, render, reports, resolve, rules, schemas, tools
-from gate.model import GateError, Problem
+from gate.model import GateError, Outcome, Problem
 
 
 class _Main(click.Group):
@@ -28,17 +29,22 @@ class _Main(click.Group):
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(2) from None
+        except OSError as error:
+            _complain(Problem(message=f"{error.strerror or error}: {error.filename or 'standard output'}"), Path.cwd())
+            raise SystemExit(2) from error
 
 
 def _complain(problem: Problem, root: Path) -> None:
     place = reports.shown(root, problem.file)
     place += f":{problem.line}" if problem.line else ""
-    click.echo(f"gate: {place + ': ' if place else ''}{problem.message}", err=True)
+    click.echo(f"gate: {reports.clean(place + ': ' if place else '')}{reports.clean(problem.message)}", err=True)
 
 
 @click.group(cls=_Main, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 def main() -> None:
     """Refuses in review what would hang, split, bypass its quota or never be admitted on the cluster."""
+    # a cancelled job ends as an interrupted one does: OPA is stopped, nothing stays behind
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     tools.setup()
 
 
@@ -58,7 +64,10 @@ def check(targets: tuple[Path, ...], cluster: str | None, format_: str, output: 
     root = engine.repository(Path.cwd() if not targets else _existing(targets[0]))
     console = Console(stderr=True)
     with console.status("checking") as status:
-        outcome = engine.check(root, engine.targets(root, targets, cluster), lambda what: status.update(what))
+        try:
+            outcome = engine.check(root, engine.targets(root, targets, cluster), lambda what: status.update(what))
+        except GateError as error:
+            outcome = Outcome(root=root, checked=[], findings=[], problems=[Problem.of(error)], rules=0, cluster_rules=0, seconds=0)
     report = reports.render(format_, outcome)
     if format_ != "text" or output:
         for problem in outcome.problems:
@@ -76,7 +85,13 @@ def _existing(path: Path) -> Path:
 
 
 def _write(output: Path, report: str) -> None:
-    """Whole or not at all."""
+    """Whole or not at all; what is no regular file (a device, a pipe, a link) is written to and not replaced."""
+    if output.is_symlink() or (output.exists() and not output.is_file()):
+        try:
+            output.write_text(report + "\n", encoding="utf-8")
+        except OSError as error:
+            raise GateError(f"--output: cannot be written: {error.strerror}", file=output) from error
+        return
     try:
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=output.absolute().parent, delete=False) as file:
             file.write(report + "\n")
@@ -106,7 +121,11 @@ def effective(target: Path, cluster: str | None) -> None:
     rendered = render.render_all((*wanted.units, *wanted.beside))
     resources = [resource for unit in (*wanted.units, *wanted.beside) for resource in rendered[unit].resources]
     catalog = wanted.facts.catalog if wanted.facts else schemas.catalog(())
+    for problem in (problem for unit in wanted.units for problem in rendered[unit].problems):
+        raise GateError(problem.message, file=problem.file, line=problem.line)
     mine = {id(resource) for unit in wanted.units for resource in rendered[unit].resources}
+    if not any(resource.kind == "TrainJob" for resource in resources if id(resource) in mine):
+        raise GateError("holds no TrainJob", file=target)
     for workload in resolve.resolve(resources, catalog):
         if id(resources[workload.object]) not in mine or workload.kind != "TrainJob":
             continue

@@ -23,6 +23,22 @@ _FOLDER_OR_FILE = ("resources", "bases", "components", "generators", "transforme
 _FILE = ("crds", "configurations", "patchesStrategicMerge")
 _FILE_IN = (("patches", "path"), ("patchesJson6902", "path"), ("replacements", "path"), ("openapi", "path"))
 _REMOTE = re.compile(r"://|^git@|^git::|^(?:[\w-]+\.)+[a-z]{2,}[/:]|[?&]ref=", re.IGNORECASE)
+_URL = re.compile(r"^(?:[a-z0-9+.-]+::)?[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+# Fields whose strings are values and never paths.
+_VALUES = {
+    "literals",
+    "labels",
+    "commonLabels",
+    "commonAnnotations",
+    "annotations",
+    "images",
+    "patch",
+    "metadata",
+    "options",
+    "value",
+    "vars",
+}
+_CONFIGURED = ("generators", "transformers", "validators")
 _GENERATORS = ("configMapGenerator", "secretGenerator")
 _PLUGINS = ("helmCharts", "helmChartInflationGenerator", "helmGlobals", "inventory")
 
@@ -93,7 +109,8 @@ def _listed(document: source.Document, field: str) -> Iterator[tuple[int, str]]:
 
 
 def _is_remote(folder: Path, entry: str) -> bool:
-    return bool(_REMOTE.search(entry)) and not (folder / entry).exists()
+    """Whether kustomize would fetch an entry: a URL always, what looks like a repository if there is no such path."""
+    return bool(_URL.search(entry)) or (bool(_REMOTE.search(entry)) and not (folder / entry).exists())
 
 
 def walk(folder: Path) -> list[Layer]:
@@ -108,12 +125,20 @@ def walk(folder: Path) -> list[Layer]:
             return
         this = layer(at)
         found[at] = this
-        for below in (*this.resources, *this.components):
+        for below in (*this.resources, *this.components, *_configured_folders(this)):
             if below.is_dir():
                 visit(below, (*trail, at))
 
     visit(folder.resolve(), ())
     return list(found.values())
+
+
+def _configured_folders(this: Layer) -> Iterator[Path]:
+    """Folders that generators, transformers and validators are read from: kustomize builds them as well."""
+    for field in _CONFIGURED:
+        for _, entry in _listed(this.document, field):
+            if not _is_remote(this.folder, entry) and kustomization_file((this.folder / entry).resolve()):
+                yield (this.folder / entry).resolve()
 
 
 def files(this: Layer) -> Iterator[Path]:
@@ -150,17 +175,47 @@ def reaching_out(this: Layer) -> Iterator[Fault]:
         if _is_remote(this.folder, entry.rpartition("=")[2] if path[0] in _GENERATORS else entry):
             place = Place(file=this.file, line=this.document.line(path))
             yield Fault(rule=NO_REMOTE, message=f"{path[0]} fetches {entry} when it is built", resource=None, place=place)
+    for path, url in _urls(this):
+        place = Place(file=this.file, line=this.document.line(path))
+        yield Fault(rule=NO_REMOTE, message=f"{path[0]} fetches {url} when it is built", resource=None, place=place)
     for field in _PLUGINS:
         if this.value.get(field):
             place = Place(file=this.file, line=this.document.line((field,)))
             yield Fault(rule=NO_PLUGINS, message=f"{field} starts another program when it is built", resource=None, place=place)
-    for field in ("generators", "transformers", "validators"):
+    for field in _CONFIGURED:
         for index, _ in enumerate(this.value.get(field) or []):
             for api_version, kind in _configured(this, field, index):
                 if api_version != "builtin":
                     message = f"{field} runs the plugin {kind} ({api_version}) when it is built"
                     place = Place(file=this.file, line=this.document.line((field, index)))
                     yield Fault(rule=NO_PLUGINS, message=message, resource=None, place=place)
+
+
+def _urls(this: Layer) -> Iterator[tuple[FieldPath, str]]:
+    """URLs in any other field of a layer, and in what its generators and transformers are configured with."""
+    known = {path for path, _ in _entries(this)}
+    for path, text in _strings(this.value, ()):
+        if path not in known and _URL.search(text.rpartition("=")[2]):
+            yield path, text
+    for field in _CONFIGURED:
+        for index, _ in enumerate(this.value.get(field) or []):
+            for value in _configurations(this, field, index):
+                for _, text in _strings(value, ()):
+                    if _URL.search(text.rpartition("=")[2]):
+                        yield (field, index), text
+
+
+def _strings(value: Any, path: FieldPath) -> Iterator[tuple[FieldPath, str]]:
+    if isinstance(value, str):
+        if "\n" not in value:
+            yield path, value
+    elif isinstance(value, dict):
+        for key, child in value.items():
+            if key not in _VALUES:
+                yield from _strings(child, (*path, key))
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            yield from _strings(child, (*path, index))
 
 
 def _entries(this: Layer) -> Iterator[tuple[FieldPath, str]]:
@@ -175,23 +230,29 @@ def _entries(this: Layer) -> Iterator[tuple[FieldPath, str]]:
     for field in _GENERATORS:
         for index, mapping in enumerate(_mappings(this.value.get(field))):
             for key in ("files", "envs"):
-                for number, entry in enumerate(mapping.get(key) or []):
+                listed = mapping.get(key)
+                for number, entry in enumerate(listed if isinstance(listed, list) else []):
                     if isinstance(entry, str):
                         yield (field, index, key, number), entry
+            if isinstance(mapping.get("env"), str):
+                yield (field, index, "env"), mapping["env"]
+
+
+def _configurations(this: Layer, field: str, index: int) -> list[Any]:
+    """The documents of a generator or transformer entry, inline or in a file."""
+    entry = this.value[field][index]
+    if not isinstance(entry, str):
+        return []
+    if "\n" in entry:
+        return source.parse(entry, this.file)
+    if (this.folder / entry).is_file():
+        return [document.value for document in source.load((this.folder / entry).resolve())]
+    return []
 
 
 def _configured(this: Layer, field: str, index: int) -> Iterator[tuple[str, str]]:
-    """apiVersion and kind of what a generator or transformer entry configures, inline or in a file."""
-    entry = this.value[field][index]
-    if not isinstance(entry, str):
-        return
-    if "\n" in entry:
-        values = source.parse(entry, this.file)
-    elif (this.folder / entry).is_file():
-        values = [document.value for document in source.load((this.folder / entry).resolve())]
-    else:
-        return
-    for value in values:
+    """apiVersion and kind of what a generator or transformer entry configures."""
+    for value in _configurations(this, field, index):
         if isinstance(value, dict):
             function = get(value, ("metadata", "annotations", "config.kubernetes.io/function"))
             yield ("function" if function else str(value.get("apiVersion"))), str(value.get("kind"))

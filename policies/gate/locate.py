@@ -81,7 +81,7 @@ class _Walk:
         after = self.top.manifest
         while True:
             this = kustomization.layer(folder)
-            below = self._below(this)
+            below = self._below(this, after)
             if below is None:
                 yield this, after, None
                 return
@@ -91,21 +91,37 @@ class _Walk:
                 return
             folder, after = below, before
 
-    def _below(self, this: Layer) -> Path | None:
+    def _below(self, this: Layer, after: Manifest) -> Path | None:
         """The resource entry of a layer that leads to the object's file."""
         target = self.origin.get("path") or self.origin.get("configuredIn")
         if target is None:
             return None
         if target in this.resources:
             return Path(target)
-        for entry in this.resources:
-            if entry.is_dir() and any(target == below.file or target in below.resources for below in kustomization.walk(entry)):
-                return entry
-        return None
+        leading = [
+            entry
+            for entry in this.resources
+            if entry.is_dir() and any(target == below.file or target in below.resources for below in kustomization.walk(entry))
+        ]
+        if len(leading) > 1:  # several variants of one base: the one that has this name
+            leading.sort(key=lambda entry: -self._likeness(entry, str(get(after, ("metadata", "name"), ""))))
+        return leading[0] if leading else None
+
+    def _likeness(self, entry: Path, name: str) -> int:
+        """How much of a name the fitting object of a build has: all of it, or the longest that it ends up in."""
+        try:
+            manifests = render.build_with_origins(entry)
+        except GateError:
+            return 0
+        kind = self.manifest.get("kind")
+        own = [
+            str(get(m, ("metadata", "name"), "")) for m in manifests if m.get("kind") == kind and _file_of(m) == _origin_file(self.origin)
+        ]
+        return max((len(each) for each in own if each and each in name), default=0)
 
     def _object_in(self, below: Path, after: Manifest) -> Manifest | None:
         if below.is_file():
-            values = [document.value for document in source.load(below)]
+            values = [render.without_nulls(document.value) for document in source.load(below)]
             flat = [item for value in values for item in (value.get("items") or [value] if isinstance(value, dict) else [])]
             return self._same(flat, after, by_origin=False)
         return self._same(render.build_with_origins(below), after)
@@ -174,17 +190,24 @@ class _Walk:
         """A generated object: the file of the data key, else the generator's line."""
         (document,) = source.load(file)
         for field in ("configMapGenerator", "secretGenerator"):
-            for index, entry in enumerate(document.value.get(field) or []):
-                if isinstance(entry, dict) and str(entry.get("name", "\0")) in self.top.name:
-                    key = self.wanted[1] if len(self.wanted) > 1 and self.wanted[0] == "data" else None
-                    for written in entry.get("files") or []:
-                        name, _, path = str(written).rpartition("=")
-                        if key and (name or Path(path).name) == key:
-                            return Place(file=(file.parent / path).resolve())
-                    return Place(file=file, line=document.line((field, index)))
+            entries = enumerate(document.value.get(field) or [])
+            named = [(str(entry["name"]), at, entry) for at, entry in entries if isinstance(entry, dict) and entry.get("name")]
+            fitting = [each for each in named if each[0] in self.top.name]
+            if not fitting:
+                continue
+            _, index, entry = max(fitting, key=lambda each: len(each[0]))
+            key = self.wanted[1] if len(self.wanted) > 1 and self.wanted[0] == "data" else None
+            for written in entry.get("files") or []:
+                name, _, path = str(written).rpartition("=")
+                if key and (name or Path(path).name) == key:
+                    return Place(file=(file.parent / path).resolve())
+            return Place(file=file, line=document.line((field, index)))
         return Place(file=file)
 
 
 def _file_of(manifest: Manifest) -> Path | None:
-    origin = get(manifest, ("metadata", "annotations", render.ORIGIN)) or {}
+    return _origin_file(get(manifest, ("metadata", "annotations", render.ORIGIN)) or {})
+
+
+def _origin_file(origin: Manifest) -> Path | None:
     return origin.get("path") or origin.get("configuredIn")

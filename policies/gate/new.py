@@ -12,11 +12,12 @@ from typing import Any
 
 import yaml
 
-from gate import check, facts, render
+from gate import check, facts, render, source
 from gate.model import GateError, Manifest, Resource, Unit, get
 
 # The longest name whose pods fit 63 characters with ten workers: see rule jobset/name-fits.
 _NAME = re.compile(r"^[a-z]([-a-z0-9]{0,46}[a-z0-9])?$")
+_SCRIPT = re.compile(r"^[A-Za-z0-9._-]+\.py$")  # a key of a ConfigMap
 _VARIABLE = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
 _CODE = "/workspace/code"
 _HEADER = "# Frozen: a TrainJob cannot be edited once it exists. For another try make another run (`gate new run`).\n"
@@ -44,8 +45,10 @@ def run(folder: Path, overlay: str, *, nodes: int | None, env: Sequence[str], sc
         _set_env(trainer, variable, value)
     _set_env(trainer, "TF_NUM_WORKERS", str(trainer.get("numNodes", 1)))
     if script:
+        if not _SCRIPT.match(script.name) or script.name == "tfrun.py":
+            raise GateError("cannot name a run's script: letters, digits, dots and dashes, ending in .py, and not tfrun.py", file=script)
         trainer["command"] = ["python3", f"{_CODE}/tfrun.py", "--", "python3", f"{_CODE}/{script.name}"]
-        files = {"tfrun.py": files["tfrun.py"], script.name: script.read_text(encoding="utf-8")}
+        files = {"tfrun.py": files["tfrun.py"], script.name: source.read_text(script)}
     written = {"trainjob.yaml": _HEADER + _dump(manifest), "kustomization.yaml": _dump(_kustomization(name, job.namespace, files)), **files}
     return _write(folder, written)
 

@@ -128,8 +128,23 @@ def _targets(target: dict[str, Any] | None, after: Manifest, before: Manifest) -
     if not target:
         return False
     names = {str(get(m, ("metadata", "name"), "")) for m in (after, before)}
-    fits_kind = re.fullmatch(str(target.get("kind", ".*")), str(after.get("kind"))) is not None
-    return fits_kind and any(re.fullmatch(str(target.get("name", ".*")), name) for name in names)
+    return _fits(target.get("kind"), str(after.get("kind"))) and any(_fits(target.get("name"), name) for name in names)
+
+
+def _fits(pattern: Any, text: str) -> bool:
+    """Whether a selector's pattern fits: plain names and `.*` exactly, any other pattern is taken to fit.
+
+    Selectors are Go's regular expressions, made by whoever wrote the patch: Python's engine can be sent into a loop by one.
+    """
+    if pattern is None:
+        return True
+    pieces = str(pattern).removeprefix("^").removesuffix("$").split(".*")
+    if any(re.search(r"[\\.+*?()|\[\]{}^$]", piece) for piece in pieces):
+        return True
+    if len(pieces) == 1:
+        return text == pieces[0]
+    inside = all(piece in text for piece in pieces)
+    return inside and text.startswith(pieces[0]) and text.endswith(pieces[-1])
 
 
 def patches(target: dict[str, Any] | None, patch: Manifest, manifest: Manifest) -> bool:

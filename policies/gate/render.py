@@ -57,7 +57,7 @@ def _folders(folder: Path) -> Iterator[Path]:
 def _layer_or_none(path: Path) -> kustomization.Layer | None:
     try:
         return kustomization.layer(path.resolve())
-    except GateError:
+    except (GateError, OSError, ValueError, TypeError, RuntimeError):
         return None  # it is reported when the unit is rendered
 
 
@@ -89,6 +89,10 @@ def render(unit: Unit) -> Rendered:
             _plain(unit, rendered)
     except GateError as error:
         rendered.problems.append(Problem.of(error))
+    except (OSError, ValueError, TypeError, AttributeError, KeyError, RuntimeError, MemoryError) as error:
+        # a name that no file system takes, a field of a shape that kustomize does not have: hostile, not ours to mend
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        rendered.problems.append(Problem(message=f"cannot be read: {reason[:200]}", file=unit.path))
     return rendered
 
 
@@ -151,7 +155,7 @@ def build_with_origins(folder: Path) -> tuple[Any, ...]:
         wrapper = Path(name).resolve()
         relative = os.path.relpath(folder.resolve(), wrapper)
         (wrapper / "kustomization.yaml").write_text(f"buildMetadata: [originAnnotations]\nresources: [{relative!r}]\n", encoding="utf-8")
-        manifests = build.__wrapped__(wrapper)
+        manifests = tuple(without_nulls(manifest) for manifest in build.__wrapped__(wrapper))
         for manifest in manifests:
             annotations = (manifest.get("metadata") or {}).get("annotations") or {}
             if ORIGIN in annotations:
@@ -165,6 +169,8 @@ def build_with_origins(folder: Path) -> tuple[Any, ...]:
 
 def _shorter(message: str, folder: Path) -> str:
     """Kustomize repeats the whole trail of folders: names relative to the built one are enough."""
+    if any("secretGenerator" in layer.value for layer in kustomization.walk(folder)):
+        return "does not build; kustomize's words may hold a secret and are not shown: run `kustomize build` yourself"
     text = re.sub(r"^.*(?:recursed accumulation of path|accumulation err=)[^:]*: (?=[^:]*[a-z])", "", message)
     text = text.replace(f"{folder.resolve()}/", "").replace(str(folder.resolve()), folder.name)
     return "does not build: " + text.removeprefix("kustomize: ").removeprefix("Error: ")
@@ -180,14 +186,14 @@ def _objects(value: Any, file: Path, line: int | None) -> Iterator[dict[str, Any
         for item in value["items"]:
             yield from _objects(item, file, line)
         return
-    yield _without_nulls(value)
+    yield without_nulls(value)
 
 
-def _without_nulls(value: Any) -> Any:
+def without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
-        return {str(key): _without_nulls(child) for key, child in value.items() if child is not None}
+        return {str(key): without_nulls(child) for key, child in value.items() if child is not None}
     if isinstance(value, list):
-        return [_without_nulls(child) for child in value]
+        return [without_nulls(child) for child in value]
     return value
 
 

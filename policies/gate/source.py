@@ -76,14 +76,18 @@ class Document:
 def read_text(file: Path) -> str:
     """A file's text. Raises GateError where it is missing, too large, or not UTF-8."""
     try:
-        if file.stat().st_size > MAX_BYTES:
+        if not file.is_file():
+            raise GateError("is no regular file" if file.exists() else "does not exist", file=file)
+        with file.open("rb") as stream:
+            content = stream.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
             raise GateError(f"is larger than {MAX_BYTES // 1024 // 1024} MiB: no manifest is", file=file)
-        return file.read_text(encoding="utf-8")
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = file.read_bytes()[: error.start].count(b"\n") + 1
         raise GateError(f"is not UTF-8 (byte {error.start}): save it as UTF-8", file=file, line=line) from error
-    except OSError as error:
-        raise GateError(f"cannot be read: {error.strerror}", file=file) from error
+    except (OSError, ValueError) as error:
+        raise GateError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=file) from error
 
 
 @functools.lru_cache(maxsize=4096)

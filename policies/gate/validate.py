@@ -111,6 +111,8 @@ def _unknown(resource: Resource, catalog: Catalog) -> Fault | Problem:
 
 def _faults(resource: Resource, error: jsonschema.ValidationError, catalog: Catalog) -> Iterator[Fault]:
     version = _version(catalog.kinds[(resource.api_version, resource.kind)].component, catalog)
+    if resource.kind == "Secret":  # its values are in no report
+        error.instance = _hidden(error.instance)
     for path, message, fix in _explain(error):
         yield Fault(rule=RULE, message=f"{message} ({version})", resource=resource, path=path, fix=fix)
 
@@ -147,6 +149,15 @@ def _explain(error: Any) -> Iterator[tuple[FieldPath, str, str]]:
             yield path, f"{at}: {error.message}", "Keep one of them."
         case _:
             yield path, f"{at}: {_short(error.message, 160)}", f"Keep to {error.validator}: {_short(error.validator_value)}."
+
+
+def _hidden(value: Any) -> Any:
+    """The shape of a secret value, without the value."""
+    if isinstance(value, dict):
+        return {key: _hidden(child) for key, child in value.items()}
+    if isinstance(value, list):
+        return [_hidden(child) for child in value]
+    return type(value)() if isinstance(value, bool | int | float) else "…"
 
 
 def _short(value: Any, limit: int = 60) -> str:

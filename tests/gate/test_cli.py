@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -136,3 +137,61 @@ def test_tables_are_generated(file: str, mark: str, option: str) -> None:
     text = (ROOT / file).read_text(encoding="utf-8")
     between = text.partition(f"<!-- {mark} -->\n")[2].partition(f"<!-- /{mark} -->")[0]
     assert between.strip() == gate("rules", option).stdout.strip(), "write it with: make docs"
+
+
+def test_problems_that_come_first_are_a_report_too(estate: Path) -> None:
+    for cluster in ("nowhere", ""):
+        status, document = report("--cluster", cluster, estate / "overlays/no-ib-kueue")
+        assert status == 2
+        assert document["findings"] == []
+        assert "--cluster" in document["problems"][0]["message"]
+
+
+def test_a_manifest_of_a_cluster_that_no_kustomization_holds_is_told(estate: Path) -> None:
+    run = estate / "clusters/v100-ib/runs/forgotten"
+    run.mkdir()
+    (run / "trainjob.yaml").write_text(
+        (estate / "clusters/v100-ib/runs/reference/trainjob.yaml").read_text(encoding="utf-8"), encoding="utf-8"
+    )
+    status, document = report(estate / "clusters/v100-ib")
+    assert status == 2
+    assert document["problems"][0]["file"] == "clusters/v100-ib/runs/forgotten/trainjob.yaml"
+    assert "stands in no kustomization" in document["problems"][0]["message"]
+
+
+def test_a_run_cannot_be_judged_where_the_rest_of_its_cluster_is_broken(estate: Path) -> None:
+    edit_file(estate / "clusters/v100-ib/runtimes/kustomization.yaml", {"replace": "- network.yaml", "with": "- lost.yaml"})
+    status, document = report(estate / "clusters/v100-ib/runs/reference")
+    assert status == 2
+    assert "lost.yaml does not exist" in document["problems"][0]["message"]
+
+
+def test_a_copied_run_is_a_second_owner(estate: Path) -> None:
+    shutil.copytree(estate / "clusters/v100-ib/runs/reference", estate / "clusters/v100-ib/runs/copy")
+    status, document = report(estate / "clusters/v100-ib/runs/copy")
+    assert status == 1
+    assert {finding["rule"] for finding in document["findings"]} == {"scope/one-owner"}
+
+
+def test_a_report_is_written_into_a_pipe_and_does_not_replace_it(refused: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "real")
+    assert gate("check", "--output", link, refused).exit_code == 1
+    assert link.is_symlink()
+    assert "REFUSED" in (tmp_path / "real").read_text(encoding="utf-8")
+
+
+def test_a_script_is_judged_as_it_comes_out_of_the_build(estate: Path) -> None:
+    folder = estate / "scripts"
+    folder.mkdir()
+    late = "import tensorflow as tf\nA = tf.constant(1)\nstrategy = tf.distribute.MultiWorkerMirroredStrategy()\n"
+    (folder / "p.py").write_text("print(1)\n", encoding="utf-8")
+    (folder / "q.py").write_text(late, encoding="utf-8")
+    (folder / "kustomization.yaml").write_text(
+        "namespace: training\ngeneratorOptions: {disableNameSuffixHash: true}\nconfigMapGenerator:\n- name: code\n  files: [p.py]\n"
+        "- name: code-extra\n  files: [p.py=q.py]\n",
+        encoding="utf-8",
+    )
+    _, document = report(folder)
+    (finding,) = document["findings"]
+    assert (finding["rule"], finding["file"], finding["line"]) == ("script/strategy-first", "scripts/q.py", 2)

@@ -98,3 +98,80 @@ def test_rules_cannot_reach_out_or_differ_from_run_to_run(builtin: str, tmp_path
     monkeypatch.setattr(rules, "FOLDER", folder)
     with pytest.raises(GateError, match="undefined function"):
         rules._compiled.__wrapped__()
+
+
+URL = "http://127.0.0.1:9/x"
+TRANSFORMER = f"apiVersion: builtin\nkind: PatchTransformer\nmetadata: {{name: t}}\npath: {URL}\n"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"kustomization.yaml": f"configMapGenerator:\n- name: a\n  env: {URL}\n"},
+        {"kustomization.yaml": "transformers: [t.yaml]\n", "t.yaml": TRANSFORMER},
+        {"kustomization.yaml": "transformers:\n- |-\n" + "".join(f"  {line}\n" for line in TRANSFORMER.splitlines())},
+        {"kustomization.yaml": f"resources: ['{URL}.yaml']\n", "http:/127.0.0.1:9/x.yaml": "a: b\n"},
+        {"kustomization.yaml": "generators: [made]\n", "made/kustomization.yaml": f"resources: ['{URL}']\n"},
+        {"kustomization.yaml": f"openapi: {{path: '{URL}'}}\n"},
+        {"kustomization.yaml": f"crds: ['{URL}']\n"},
+    ],
+)
+def test_nothing_is_fetched_whatever_names_it(files: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "clusters").mkdir()
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    status, document = report(tmp_path)
+    assert status == 1
+    assert {finding["rule"] for finding in document["findings"]} == {"kustomize/no-remote-resources"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'resources: ["a\\0b"]\n',
+        f"resources: [{'a' * 5000}]\n",
+        "configMapGenerator: [{name: x, files: 3}]\n",
+        "resources: [loop.yaml]\n",
+        "resources: [zero.yaml]\n",
+        "resources: {a: b}\n",
+        "patches: 3\nresources: [good.yaml]\n",
+    ],
+)
+def test_a_kustomization_of_an_impossible_shape_is_a_problem(text: str, tmp_path: Path) -> None:
+    (tmp_path / "clusters").mkdir()
+    (tmp_path / "loop.yaml").symlink_to("loop.yaml")
+    (tmp_path / "zero.yaml").symlink_to("/dev/zero")
+    (tmp_path / "good.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n", encoding="utf-8")
+    (tmp_path / "kustomization.yaml").write_text(text, encoding="utf-8")
+    status, document = report(tmp_path)
+    assert status == 2
+    assert document["problems"]
+
+
+def test_a_selector_cannot_send_the_gate_into_a_loop(tmp_path: Path) -> None:
+    (tmp_path / "clusters").mkdir()
+    name = "a" * 40
+    job = f"apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {{name: {name}, namespace: b}}\nspec: {{runtimeRef: {{name: 5}}}}\n"
+    (tmp_path / "job.yaml").write_text(job, encoding="utf-8")
+    patch = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: a}\nspec: {suspend: true}\n"
+    kustomization = {"resources": ["job.yaml"], "patches": [{"target": {"kind": "TrainJob", "name": "(a+)+b"}, "patch": patch}]}
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(kustomization), encoding="utf-8")
+    status, document = report(tmp_path)
+    assert status == 1
+    assert document["findings"][0]["file"] == "job.yaml"
+
+
+def test_values_of_secrets_are_in_no_report(tmp_path: Path) -> None:
+    (tmp_path / "clusters").mkdir()
+    secret = (
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: b}\ndata: {password: 918273}\nstringData: {obj: {inner: TOPSECRET}}\n"
+    )
+    (tmp_path / "a.yaml").write_text(secret, encoding="utf-8")
+    folder = tmp_path / "k"
+    folder.mkdir()
+    (folder / "kustomization.yaml").write_text("secretGenerator: [{name: a, literals: [NOEQUALHUSH]}]\n", encoding="utf-8")
+    status, document = report(tmp_path / "a.yaml", folder)
+    assert status == 2
+    assert len(document["findings"]) == 2
+    assert not any(word in str(document) for word in ("918273", "TOPSECRET", "NOEQUALHUSH"))

@@ -117,6 +117,14 @@ CASES: dict[str, dict[str, str]] = {
         "follow.yaml": "source: {kind: PersistentVolumeClaim, name: number, fieldPath: spec.resources.requests.storage}\n"
         "targets:\n- select: {kind: ConfigMap, name: settings}\n  fieldPaths: [data.size]\n  options: {create: true}\n",
     },
+    "in one of several variants of a base": {
+        "kustomization.yaml": "resources: [plain, marked]\n",
+        "base/kustomization.yaml": "resources: [settings.yaml]\n",
+        "base/settings.yaml": SETTINGS,
+        "plain/kustomization.yaml": "resources: [../base]\nnamePrefix: a-\n",
+        "marked/kustomization.yaml": "resources: [../base]\nnamePrefix: b-\npatches:\n- target: {kind: ConfigMap}\n  patch: |-\n"
+        "    - op: add\n      path: /data/size\n      value: 5 # HERE\n",
+    },
     "in an unknown field of a patch": {
         "kustomization.yaml": "resources: [settings.yaml]\npatches:\n- path: patch.yaml\n",
         "settings.yaml": SETTINGS,
@@ -153,6 +161,13 @@ REMOVALS: dict[str, dict[str, str]] = {
         "kustomization.yaml": "resources: [runtime.yaml]\n",
         "runtime.yaml": RUNTIME.replace(
             "            labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}\n", "            labels: {} # HERE\n"
+        ),
+    },
+    "there, and null": {
+        "kustomization.yaml": "resources: [middle]\n",
+        "middle/kustomization.yaml": "resources: [runtime.yaml]\n",
+        "middle/runtime.yaml": RUNTIME.replace(
+            "            labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}\n", "            labels: # HERE\n"
         ),
     },
     "removed by an operation": {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import re
 import shutil
 import sys
 import textwrap
@@ -14,10 +13,9 @@ from rich.console import Console
 from rich.text import Text
 
 from gate.model import Checked, Finding, Outcome
-from gate.reports import shown
+from gate.reports import clean, shown
 
 _STYLE = {"error": "bold red", "warning": "yellow", "info": "cyan"}
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def render(outcome: Outcome) -> str:
@@ -29,7 +27,7 @@ def render(outcome: Outcome) -> str:
     for line in _problems(outcome):
         console.print(line)
     for file, findings in itertools.groupby(outcome.findings, key=lambda finding: shown(outcome.root, finding.place.file)):
-        console.print(Text(f"\n{_clean(file)}", style="bold"))
+        console.print(Text(f"\n{clean(file)}", style="bold"))
         for finding in findings:
             for line in _finding(finding, width):
                 console.print(line)
@@ -37,11 +35,6 @@ def render(outcome: Outcome) -> str:
     console.print(_verdict(outcome))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     return str(text).rstrip("\n")
-
-
-def _clean(text: str) -> str:
-    """Values come from a pull request: no control character of theirs reaches the terminal."""
-    return _CONTROL.sub("�", text).replace("\n", " ")
 
 
 def _checked(checked: Checked, outcome: Outcome) -> Text:
@@ -52,7 +45,7 @@ def _checked(checked: Checked, outcome: Outcome) -> Text:
     widest = max(len(each.name) for each in outcome.checked)
     line = Text(no_wrap=True)
     line.append(f"{mark} ", style=style)
-    line.append(f"{checked.kind:<14}{_clean(checked.name):<{widest}}")
+    line.append(f"{checked.kind:<14}{clean(checked.name):<{widest}}")
     notes = [_plural(checked.resources, "object")] if checked.kind != "script" else ["syntax tree"]
     if checked.runs:
         notes.append(f"runs: {', '.join(checked.runs)}")
@@ -68,7 +61,7 @@ def _problems(outcome: Outcome) -> Iterator[Text]:
     for problem in outcome.problems:
         place = shown(outcome.root, problem.file)
         place += f":{problem.line}" if problem.line else ""
-        yield Text(f"  {_clean(place + ': ' if place else '')}{_clean(problem.message)}")
+        yield Text(f"  {clean(place + ': ' if place else '')}{clean(problem.message)}")
 
 
 def _finding(finding: Finding, width: int) -> Iterator[Text]:
@@ -76,7 +69,7 @@ def _finding(finding: Finding, width: int) -> Iterator[Text]:
     head.append(finding.severity, style=_STYLE[finding.severity])
     head.append(f" {finding.rule}")
     if finding.resource:
-        head.append(f"  {_clean(str(finding.resource))}", style="dim")
+        head.append(f"  {clean(str(finding.resource))}", style="dim")
     yield head
     yield from _wrapped(finding.message, "      ", width)
     yield from _wrapped(f"fix: {finding.fix}", "      ", width)
@@ -84,7 +77,7 @@ def _finding(finding: Finding, width: int) -> Iterator[Text]:
 
 
 def _wrapped(text: str, indent: str, width: int, style: str = "") -> Iterator[Text]:
-    for line in textwrap.wrap(_clean(text), max(width - len(indent), 40), break_long_words=False, break_on_hyphens=False):
+    for line in textwrap.wrap(clean(text), max(width - len(indent), 40), break_long_words=False, break_on_hyphens=False):
         yield Text(indent + line, style=style)
 
 
