@@ -100,8 +100,9 @@ def _given_cluster(root: Path, cluster: str) -> _Cluster:
 
 
 def _target(root: Path, path: Path, given: _Cluster | None) -> Target:
-    name = _name(root, path)
+    name = str(path)
     try:
+        name = _name(root, path)
         if not path.exists():
             raise GateError("does not exist", file=path)
         if (path / facts.FILE_NAME).is_file() and given is None:

@@ -147,6 +147,7 @@ def test_a_kustomization_of_an_impossible_shape_is_a_problem(text: str, tmp_path
     status, document = report(tmp_path)
     assert status == 2
     assert document["problems"]
+    assert report(tmp_path / "loop.yaml")[0] == 2
 
 
 def test_a_selector_cannot_send_the_gate_into_a_loop(tmp_path: Path) -> None:
