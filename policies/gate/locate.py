@@ -46,8 +46,8 @@ def _in_file(node: yaml.Node, resource: Resource, path: FieldPath) -> Place:
     """In a plain file: below the item where the document is a List."""
     if isinstance(node, yaml.MappingNode) and (items := source.child(node, ("items",))):
         for item in getattr(items, "value", []):
-            name = source.child(item, ("metadata", "name"))
-            if getattr(name, "value", None) == resource.name:
+            wanted = ((("metadata", "name"), resource.name), (("kind",), resource.kind), (("metadata", "namespace"), resource.namespace))
+            if all(getattr(source.child(item, at), "value", "") == value for at, value in wanted):
                 node = item
     return Place(file=resource.unit.path, line=source.line_of(node, path))
 
@@ -172,19 +172,27 @@ class _Walk:
     def _bottom(self) -> Place:
         """The line in the file that the object comes from, or of the generator that makes it."""
         if file := self.origin.get("path"):
+            candidates: list[tuple[tuple[bool, int, bool], Place]] = []
             for document in source.load(file):
                 value = document.value
                 items = value.get("items") if isinstance(value, dict) else None
                 for number, item in enumerate(items if isinstance(items, list) else [value]):
-                    if isinstance(item, dict) and item is not None and self._is(item):
+                    if isinstance(item, dict) and (likeness := self._likeness_of(item)):
                         start: FieldPath = ("items", number) if isinstance(items, list) else ()
-                        return Place(file=file, line=document.line((*start, *parts.indices(item, self.wanted))))
+                        line = document.line((*start, *parts.indices(item, self.wanted)))
+                        candidates.append((likeness, Place(file=file, line=line)))
+            if candidates:
+                return max(candidates, key=lambda each: each[0])[1]
         if file := self.origin.get("configuredIn"):
             return self._generator(file)
         return _fallback(self.top)
 
-    def _is(self, item: Manifest) -> bool:
-        return item.get("kind") == self.manifest.get("kind") and str(get(item, ("metadata", "name"), "\0")) in self.top.name
+    def _likeness_of(self, item: Manifest) -> tuple[bool, int, bool] | None:
+        """How well an object of the file fits the rendered one (higher is better), or None where it cannot be it."""
+        name = str(get(item, ("metadata", "name"), "\0"))
+        if item.get("kind") != self.manifest.get("kind") or name not in self.top.name:
+            return None
+        return name == self.top.name, len(name), str(get(item, ("metadata", "namespace")) or "") == self.top.namespace
 
     def _generator(self, file: Path) -> Place:
         """A generated object: the file of the data key, else the generator's line."""

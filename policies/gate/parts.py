@@ -78,7 +78,7 @@ def parts(
 ) -> Iterator[tuple[Place, int]]:
     """Places in a layer that set `path`, the last applied first, and how many steps of `wanted` each touches."""
     around = around or this  # a component's replacement reads what the layer that includes it has
-    yield from _replacements(this, path, around)
+    yield from _replacements(this, path, around, after, before)
     yield from _patches(this, path, after, before, wanted)
     for component in reversed(this.components):
         if component.is_dir():
@@ -218,7 +218,7 @@ def _match(tokens: list[str], path: Selectors, value: Any, after: Manifest, befo
     return len(tokens)
 
 
-def _replacements(this: Layer, path: Selectors, around: Layer) -> Iterator[tuple[Place, int]]:
+def _replacements(this: Layer, path: Selectors, around: Layer, after: Manifest, before: Manifest) -> Iterator[tuple[Place, int]]:
     """Where a replacement writes the path: the line of its source field if a file holds that, else its own."""
     for index, entry in enumerate(this.value.get("replacements") or []):
         file, node, value = this.file, this.document.node, entry
@@ -230,6 +230,8 @@ def _replacements(this: Layer, path: Selectors, around: Layer) -> Iterator[tuple
         for number, replacement in enumerate(value if isinstance(value, list) else [value]):
             here: FieldPath = (*start, number) if isinstance(value, list) else start
             for t, target in enumerate(get(replacement, ("targets",)) or []):
+                if not _targets(get(target, ("select",)), after, before):
+                    continue
                 for f, field in enumerate(get(target, ("fieldPaths",)) or []):
                     if _field_path(str(field)) == path:
                         yield (

@@ -117,6 +117,26 @@ CASES: dict[str, dict[str, str]] = {
         "follow.yaml": "source: {kind: PersistentVolumeClaim, name: number, fieldPath: spec.resources.requests.storage}\n"
         "targets:\n- select: {kind: ConfigMap, name: settings}\n  fieldPaths: [data.size]\n  options: {create: true}\n",
     },
+    "in the object whose name holds another's": {
+        "kustomization.yaml": "resources: [all.yaml]\n",
+        "all.yaml": SETTINGS + "---\n" + SETTINGS.replace("name: settings", "name: settings-big") + "  size: 5 # HERE\n",
+    },
+    "in the other namespace": {
+        "kustomization.yaml": "resources: [all.yaml]\n",
+        "all.yaml": SETTINGS.replace("namespace: default", "namespace: other") + "---\n" + SETTINGS + "  size: 5 # HERE\n",
+    },
+    "in the replacement that selects the object": {
+        "kustomization.yaml": "resources: [settings.yaml, other.yaml, one.yaml, two.yaml]\nreplacements:\n- path: follow.yaml\n",
+        "settings.yaml": SETTINGS,
+        "other.yaml": SETTINGS.replace("name: settings", "name: other"),
+        "one.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, namespace: default}\ndata:\n  size: five\n",
+        "two.yaml": "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: two, namespace: default}\nspec:\n"
+        "  accessModes: [ReadWriteOnce]\n  resources:\n    requests:\n      storage: 5 # HERE\n",
+        "follow.yaml": "- source: {kind: PersistentVolumeClaim, name: two, fieldPath: spec.resources.requests.storage}\n"
+        "  targets:\n  - select: {kind: ConfigMap, name: settings}\n    fieldPaths: [data.size]\n    options: {create: true}\n"
+        "- source: {kind: ConfigMap, name: one, fieldPath: data.size}\n"
+        "  targets:\n  - select: {kind: ConfigMap, name: other}\n    fieldPaths: [data.size]\n    options: {create: true}\n",
+    },
     "in one of several variants of a base": {
         "kustomization.yaml": "resources: [plain, marked]\n",
         "base/kustomization.yaml": "resources: [settings.yaml]\n",
