@@ -49,7 +49,7 @@ def targets(root: Path, paths: Sequence[Path], cluster: str | None) -> list[Targ
     if cluster == "":
         raise GateError("--cluster is empty: write the name of a cluster or the path of a cluster.yaml")
     given = _given_cluster(root, cluster) if cluster else None
-    wanted = [each for path in paths for each in _expanded(path.absolute())] if paths else _everything(root)
+    wanted = list(dict.fromkeys(each for path in paths for each in _expanded(path.absolute()))) if paths else _everything(root)
     return [_target(root, path, given) for path in wanted]
 
 

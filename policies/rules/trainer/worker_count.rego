@@ -31,8 +31,22 @@ report contains object.union(environment.finding(g, variable, message), severity
 	variable := environment.variable(g, i, "TF_NUM_WORKERS")
 	size := lib.gang_size(g.workload)
 	trim_space(variable.value) != sprintf("%d", [size])
-	message := sprintf("TF_NUM_WORKERS is %v and the number of workers is %d: the workers do not agree on their cluster", [variable.value, size])
+	message := differ(variable.value, size)
 }
+
+# Where the runtime is not known, what the TrainJob itself says of both.
+report contains lib.at(w.object, ["spec", "trainer", "env", i, "value"], differ(variable.value, trainer.numNodes)) if {
+	some w in input.workloads
+	w.kind == "TrainJob"
+	w.jobset == null
+	trainer := input.objects[w.object].spec.trainer
+	some i, variable in trainer.env
+	variable.name == "TF_NUM_WORKERS"
+	regex.match(`^\s*[0-9]+\s*$`, variable.value)
+	trim_space(variable.value) != sprintf("%d", [trainer.numNodes])
+}
+
+differ(value, size) := sprintf("TF_NUM_WORKERS is %v and the number of workers is %d: the workers do not agree on their cluster", [value, size])
 
 # A TrainJob can still give both numbers of a runtime.
 severity(w) := {"severity": "warning"} if endswith(w.kind, "TrainingRuntime")

@@ -45,6 +45,25 @@ test_fail_runtime_may_still_be_overridden if {
 	report == {finding(0, "3", 2, "warning")} with input as with_env(fixture.runtime, [workers("3")])
 }
 
+# A TrainJob whose runtime is not known says both numbers itself.
+alone(number) := json.patch(fixture.trainjob, [
+	{"op": "replace", "path": "/workloads/0/jobset", "value": null},
+	{"op": "add", "path": "/objects/0/spec/trainer/env", "value": [workers(number)]},
+])
+
+test_fail_runtime_unknown if {
+	report == {{
+		"object": 0,
+		"path": ["spec", "trainer", "env", 0, "value"],
+		"message": "TF_NUM_WORKERS is 7 and the number of workers is 2: the workers do not agree on their cluster",
+	}} with input as alone("7")
+}
+
+test_success_runtime_unknown if {
+	report == set() with input as alone("2")
+	report == set() with input as alone("$(NODES)")
+}
+
 test_success_equal if {
 	report == set() with input as with_env(fixture.trainjob, [workers("2")])
 	report == set() with input as with_env(fixture.jobset, [workers("4")])
