@@ -44,11 +44,18 @@ class _Instant(selectors.BaseSelector):
         return self.files
 
 
+def _without_the_killed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A process that is killed in the very tick in which it was refused leaves nobody to hear of it."""
+    if not isinstance(context.get("exception"), tfrun.NoAgreement):
+        loop.default_exception_handler(context)
+
+
 def run(main: Coroutine[Any, Any, None]) -> None:
     """Run to the end on simulated time."""
     selector = _Instant()
     loop = asyncio.SelectorEventLoop(selector)
     loop.time = lambda: selector.now  # type: ignore[method-assign]
+    loop.set_exception_handler(_without_the_killed)
     try:
         loop.run_until_complete(main)
         for task in asyncio.all_tasks(loop):
