@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from gate import evaluate, facts, followed, kustomization, locate, render, resolve, rules, schemas, scripts, source, validate
+from gate import evaluate, facts, followed, kustomization, locate, render, resolve, rules, schemas, scripts, validate
 from gate.facts import Facts
 from gate.model import SEVERITIES, Checked, Fault, Finding, GateError, Outcome, Place, Problem, Resource, Rule, Unit, dotted
 
@@ -111,7 +111,7 @@ def _target(root: Path, path: Path, given: _Cluster | None) -> Target:
         if path.suffix == ".py":
             return Target(name=name, kind="script", path=path, facts=own.facts if own else None)
         kind = "run" if given is None and own else "kustomization" if kustomization.kustomization_file(path) else "file"
-        units = tuple(render.units(path))
+        units = render.units(path)
         beside = _composed(own.folder) if own and own.folder else ()
         composed = {unit.path.resolve() for unit in beside}
         beside = tuple(unit for unit in beside if unit.path.resolve() not in {mine.path.resolve() for mine in units})
@@ -141,7 +141,7 @@ def _stray(folder: Path, units: tuple[Unit, ...]) -> tuple[Problem, ...]:
 def _composed(folder: Path) -> tuple[Unit, ...]:
     """What a cluster is composed of: every kustomization below it, or its plain files where it has none."""
     units = render.units(folder)
-    return tuple(unit for unit in units if unit.kustomization) or tuple(units)
+    return tuple(unit for unit in units if unit.kustomization) or units
 
 
 def _own_cluster(root: Path, path: Path) -> _Cluster | None:
@@ -268,13 +268,9 @@ def _scripts(resources: Sequence[Resource], workloads: Sequence[resolve.Workload
             place = locate.locate(Fault(rule="", message="", resource=resource, path=("data", key)))
             image = resolve.image_of(resource, workloads)
             try:
-                if place.file.suffix == ".py" and source.read_text(place.file) == text:
-                    script = scripts.load(place.file, image=image)
-                elif place.file.suffix == ".py":  # the file is not what comes out of the build
-                    script = scripts.parse(text, place.file, image=image)
-                else:
-                    script = scripts.parse(text, place.file, image=image, first_line=place.line + 1)
-                faults += scripts.judge(script)
+                # what comes out of the build is judged, and told at the file that it came from or below its key in the YAML
+                first_line = 1 if place.file.suffix == ".py" else place.line + 1
+                faults += scripts.judge(scripts.parse(text, place.file, image=image, first_line=first_line))
             except GateError as error:
                 problems.append(Problem.of(error))
     return faults

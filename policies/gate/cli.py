@@ -86,13 +86,10 @@ def _existing(path: Path) -> Path:
 
 def _write(output: Path, report: str) -> None:
     """Whole or not at all; what is no regular file (a device, a pipe, a link) is written to and not replaced."""
-    if output.is_symlink() or (output.exists() and not output.is_file()):
-        try:
-            output.write_text(report + "\n", encoding="utf-8")
-        except OSError as error:
-            raise GateError(f"--output: cannot be written: {error.strerror}", file=output) from error
-        return
     try:
+        if output.is_symlink() or (output.exists() and not output.is_file()):
+            output.write_text(report + "\n", encoding="utf-8")
+            return
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=output.absolute().parent, delete=False) as file:
             file.write(report + "\n")
         Path(file.name).chmod(0o644)
@@ -117,12 +114,12 @@ def effective(target: Path, cluster: str | None) -> None:
     root = engine.repository(_existing(target))
     (wanted,) = engine.targets(root, [target], cluster)
     if wanted.problem:
-        raise GateError(wanted.problem.message, file=wanted.problem.file, line=wanted.problem.line)
+        raise wanted.problem.error()
     rendered = render.render_all((*wanted.units, *wanted.beside))
     resources = [resource for unit in (*wanted.units, *wanted.beside) for resource in rendered[unit].resources]
     catalog = wanted.facts.catalog if wanted.facts else schemas.catalog(())
     for problem in (problem for unit in wanted.units for problem in rendered[unit].problems):
-        raise GateError(problem.message, file=problem.file, line=problem.line)
+        raise problem.error()
     mine = {id(resource) for unit in wanted.units for resource in rendered[unit].resources}
     if not any(resource.kind == "TrainJob" for resource in resources if id(resource) in mine):
         raise GateError("holds no TrainJob", file=target)
@@ -146,7 +143,7 @@ def _resources(target: Path) -> list[engine.Resource]:
     rendered = render.render_all(units)
     for unit in units:
         for problem in rendered[unit].problems:
-            raise GateError(problem.message, file=problem.file, line=problem.line)
+            raise problem.error()
         for fault in rendered[unit].faults:
             raise GateError(fault.message, file=fault.place.file if fault.place else None, line=fault.place.line if fault.place else None)
     return [resource for unit in units for resource in rendered[unit].resources]

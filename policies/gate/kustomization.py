@@ -155,7 +155,7 @@ def files(this: Layer) -> Iterator[Path]:
 def missing(this: Layer) -> Iterator[GateError]:
     """What a layer names but does not have, at the line that names it."""
     for path, entry in _entries(this):
-        written = entry.rpartition("=")[2] if path[0] in _GENERATORS else entry
+        written = _path_in(path, entry)
         if "\n" not in written and not _is_remote(this.folder, written) and not (this.folder / written).exists():
             yield GateError(f"{path[0]}: {written} does not exist", file=this.file, line=this.document.line(path))
 
@@ -172,7 +172,7 @@ def outside(this: Layer, folder: Path) -> Iterator[tuple[Path, Place]]:
 def reaching_out(this: Layer) -> Iterator[Fault]:
     """Faults for everything in a layer that would fetch something or start a program during the build."""
     for path, entry in _entries(this):
-        if _is_remote(this.folder, entry.rpartition("=")[2] if path[0] in _GENERATORS else entry):
+        if _is_remote(this.folder, _path_in(path, entry)):
             place = Place(file=this.file, line=this.document.line(path))
             yield Fault(rule=NO_REMOTE, message=f"{path[0]} fetches {entry} when it is built", resource=None, place=place)
     for path, url in _urls(this):
@@ -189,6 +189,11 @@ def reaching_out(this: Layer) -> Iterator[Fault]:
                     message = f"{field} runs the plugin {kind} ({api_version}) when it is built"
                     place = Place(file=this.file, line=this.document.line((field, index)))
                     yield Fault(rule=NO_PLUGINS, message=message, resource=None, place=place)
+
+
+def _path_in(at: FieldPath, entry: str) -> str:
+    """The path in an entry: generators may write key=path."""
+    return entry.rpartition("=")[2] if at[0] in _GENERATORS else entry
 
 
 def _urls(this: Layer) -> Iterator[tuple[FieldPath, str]]:

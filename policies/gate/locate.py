@@ -93,7 +93,7 @@ class _Walk:
 
     def _below(self, this: Layer, after: Manifest) -> Path | None:
         """The resource entry of a layer that leads to the object's file."""
-        target = self.origin.get("path") or self.origin.get("configuredIn")
+        target = _origin_file(self.origin)
         if target is None:
             return None
         if target in this.resources:
@@ -131,7 +131,7 @@ class _Walk:
         origin = getattr(self, "origin", None)
         found = [m for m in manifests if isinstance(m, dict) and m.get("kind") == like.get("kind")]
         if by_origin and origin:
-            found = [m for m in found if _file_of(m) == (origin.get("path") or origin.get("configuredIn"))] or found
+            found = [m for m in found if _file_of(m) == _origin_file(origin)] or found
         name, namespace = str(get(like, ("metadata", "name"), "")), get(like, ("metadata", "namespace"))
         exact = [m for m in found if get(m, ("metadata", "name")) == name]
         same = [m for m in exact if get(m, ("metadata", "namespace")) == namespace] or exact

@@ -132,6 +132,10 @@ class Problem:
     def of(cls, error: GateError) -> Problem:
         return cls(message=error.message, file=error.file, line=error.line)
 
+    def error(self) -> GateError:
+        """The error that it was made of, for a command that cannot go on without what is missing."""
+        return GateError(self.message, file=self.file, line=self.line)
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:

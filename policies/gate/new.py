@@ -68,7 +68,7 @@ def _refuse(folder: Path, root: Path, overlay: str) -> None:
 def _overlay(folder: Path) -> list[Resource]:
     rendered = render.render(Unit(path=folder, kustomization=True))
     for problem in rendered.problems:
-        raise GateError(problem.message, file=problem.file, line=problem.line)
+        raise problem.error()
     return rendered.resources
 
 

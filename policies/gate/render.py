@@ -19,16 +19,17 @@ SELF_CONTAINED = "run/self-contained"
 ORIGIN = "config.kubernetes.io/origin"
 
 
-def units(folder: Path) -> list[Unit]:
+@functools.lru_cache(maxsize=1024)
+def units(folder: Path) -> tuple[Unit, ...]:
     """What is built by itself at a path: a file, a kustomization, or everything outermost below a plain folder.
 
     A kustomization that another one below the same folder already includes is not a unit of its own, and components
     are none; neither are a cluster's facts. Raises GateError where there is nothing to build.
     """
     if folder.is_file():
-        return [Unit(path=folder, kustomization=False)]
+        return (Unit(path=folder, kustomization=False),)
     if kustomization.kustomization_file(folder):
-        return [Unit(path=folder, kustomization=True)]
+        return (Unit(path=folder, kustomization=True),)
     kustomizations = [path for path in _folders(folder) if kustomization.kustomization_file(path)]
     included = set[Path]()
     for path in kustomizations:
@@ -45,7 +46,7 @@ def units(folder: Path) -> list[Unit]:
             found += [Unit(path=file, kustomization=False) for file in plain if file.name != facts.FILE_NAME]
     if not found:
         raise GateError("holds nothing to check: no kustomization and no YAML file", file=folder)
-    return found
+    return tuple(found)
 
 
 def _folders(folder: Path) -> Iterator[Path]:

@@ -110,7 +110,7 @@ def _package(entry: dict[str, Any]) -> list[str]:
 def _described(entry: dict[str, Any]) -> Rule:
     annotations = entry["annotations"]
     custom = annotations.get("custom", {})
-    file = FOLDER.parent.parent / "policies" / "rules" / Path(*_package(entry)[1:]).with_suffix(".rego")
+    file = FOLDER / Path(*_package(entry)[1:]).with_suffix(".rego")
     lacking = [
         key
         for key, have in (("title", annotations), ("description", annotations), ("severity", custom), ("fix", custom))

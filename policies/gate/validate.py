@@ -77,21 +77,32 @@ def validate(resources: Iterable[Resource], catalog: Catalog) -> Validation:
     """Validates objects; an object of a kind that no known component has is a problem, not silence."""
     found = Validation()
     for resource in resources:
-        validator = _validators(catalog).of(resource.api_version, resource.kind)
-        if validator is None:
-            unknown = _unknown(resource, catalog)
-            if isinstance(unknown, Fault):
-                found.faults.append(unknown)
-            else:
-                found.problems.append(unknown)
-            continue
-        for error in validator.iter_errors(resource.manifest):
-            if error.validator in ("type", "anyOf"):
-                found.malformed.add(resource)
-            found.faults += _faults(resource, error, catalog)
-        if resource not in found.malformed:
-            entry = catalog.kinds[(resource.api_version, resource.kind)]
-            found.faults += cel.faults(resource, entry.schema, _version(entry.component, catalog))
+        one = _validated(resource, catalog)
+        found.faults += one.faults
+        found.problems += one.problems
+        found.malformed |= one.malformed
+    return found
+
+
+@functools.lru_cache(maxsize=4096)
+def _validated(resource: Resource, catalog: Catalog) -> Validation:
+    """One object's part: kept, since every run that is checked by itself meets the objects of its cluster again."""
+    found = Validation()
+    validator = _validators(catalog).of(resource.api_version, resource.kind)
+    if validator is None:
+        unknown = _unknown(resource, catalog)
+        if isinstance(unknown, Fault):
+            found.faults.append(unknown)
+        else:
+            found.problems.append(unknown)
+        return found
+    for error in validator.iter_errors(resource.manifest):
+        if error.validator in ("type", "anyOf"):
+            found.malformed.add(resource)
+        found.faults += _faults(resource, error, catalog)
+    if resource not in found.malformed:
+        entry = catalog.kinds[(resource.api_version, resource.kind)]
+        found.faults += cel.faults(resource, entry.schema, _version(entry.component, catalog))
     return found
 
 
