@@ -11,7 +11,7 @@ PYTHON_CODE := policies clusters/lab/lab training tests
 # replaces what stands between two marks of a document by standard input
 between = sed -i -e '/<!-- $(1) -->/,/<!-- \/$(1) -->/{//!d}' -e '/<!-- $(1) -->/r /dev/stdin' $(2)
 
-.PHONY: help setup check test test-lab lint format lock docs clean lab lab-down
+.PHONY: help setup check test test-lab test-all lint format lock docs clean lab lab-down
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -45,7 +45,11 @@ test: setup lint ## the tests
 	@$(VENV)/bin/pytest
 
 test-lab: setup ## the tests that need the lab: starts it if it is not up
-	@$(VENV)/bin/pytest -m lab tests/lab
+	@$(VENV)/bin/pytest -m 'lab and not long' tests/lab
+
+test-all: setup lint ## the tests, also the long ones
+	@$(VENV)/bin/python -m tests.prepare
+	@$(VENV)/bin/pytest -m ''
 
 lab: $(VENV)/.ready ## the lab up, everything deployed; the first time it builds for half an hour
 	@$(VENV)/bin/lab up

@@ -14,6 +14,11 @@ ROOT = Path(__file__).resolve().parent.parent
 ESTATE = ("base", "overlays", "clusters", "training")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Fast tests first: those that need the lab go to the end."""
+    items.sort(key=lambda item: item.get_closest_marker("lab") is not None)
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     return ROOT

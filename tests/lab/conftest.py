@@ -1,55 +1,22 @@
-"""The one lab that all tests marked `lab` share; they run only when asked for: `make test-lab`."""
+"""The one lab that all tests marked `lab` share, and a namespace of its own for each test."""
 
 from __future__ import annotations
 
-import json
+import contextlib
+import hashlib
 import os
 import subprocess
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
 
 from lab import doctor, model, system
 from lab import up as engine
+from tests.lab.live import Cluster, Namespace, surroundings
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Cluster:
-    """The running lab, as tests use it."""
-
-    lab: model.Lab
-
-    def kubectl(self, *words: str | Path) -> str:
-        return system.kubectl(self.lab, *(str(word) for word in words), timeout=120)
-
-    def get(self, *words: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.kubectl("get", *words, "--output=json"))
-        return found
-
-    def wait(self, what: str, reached: Callable[[], bool], seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        while not reached():
-            assert time.monotonic() < deadline, f"{what}: not reached in {seconds:.0f} s"
-            time.sleep(1)
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "lab: needs the running lab; only with -m lab (make test-lab)")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves the lab's tests out unless -m names them."""
-    if "lab" in str(config.getoption("-m")):
-        return
-    left_out = [item for item in items if item.get_closest_marker("lab")]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("lab")]
+_WHAT = "trainjobs,jobsets,jobs,pods,workloads,podgroups,localqueues,events"
 
 
 @pytest.fixture(scope="session")
@@ -67,17 +34,44 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture
+def namespace(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace]:
+    """An empty namespace with its own quota; what a failed test leaves in it is saved before it goes."""
+    name = f"test-{hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:8]}"
+    objects = surroundings(name)
+    _remove(cluster, name)
+    cluster.apply(*objects)
+    failed = request.session.testsfailed
+    yield Namespace(cluster=cluster, name=name)
+    if request.session.testsfailed > failed:
+        save(cluster, name, request.node.name)
+    _remove(cluster, name, wait=False)
+
+
+@pytest.fixture
 def diagnostics(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[None]:
-    """What a failure leaves behind: pods, events and logs of the namespace training, beside the lab's own logs."""
+    """What a failed test in the namespace `training` leaves behind is saved."""
     failed = request.session.testsfailed
     yield
     if request.session.testsfailed > failed:
-        folder = cluster.lab.state / "diagnostics" / request.node.name
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, words in {
-            "objects": ["get", "trainjobs,jobsets,jobs,pods,workloads,podgroups,events", "--output=yaml"],
-            "logs": ["logs", "--selector=jobset.sigs.k8s.io/jobset-name", "--prefix", "--tail=-1", "--max-log-requests=50"],
-        }.items():
-            command = system.command(cluster.lab, *words, "--namespace=training")
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            (folder / name).write_text(done.stdout + done.stderr, encoding="utf-8")
+        save(cluster, "training", request.node.name)
+
+
+def save(cluster: Cluster, namespace: str, test: str) -> Path:
+    """Writes a namespace's objects, events and pods' logs into the lab's folder `diagnostics`."""
+    folder = cluster.lab.state / "diagnostics" / test.replace("/", "-")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, words in {
+        "objects.yaml": ["get", _WHAT, "--output=yaml"],
+        "pods.log": ["logs", "--selector=jobset.sigs.k8s.io/jobset-name", "--prefix", "--tail=-1", "--max-log-requests=50"],
+    }.items():
+        done = subprocess.run(system.command(cluster.lab, *words, f"--namespace={namespace}"), capture_output=True, text=True, check=False)
+        (folder / name).write_text(done.stdout + done.stderr, encoding="utf-8")
+    return folder
+
+
+def _remove(cluster: Cluster, name: str, *, wait: bool = True) -> None:
+    """Runs first, while their queue is there to release them: afterwards their devices are free, whatever `wait` says."""
+    with contextlib.suppress(subprocess.CalledProcessError):  # no such namespace
+        cluster.kubectl("delete", "trainjobs,jobsets", "--all", f"--namespace={name}", "--cascade=foreground", "--timeout=120s")
+    for kind in ("namespace", "clusterqueue", "persistentvolume"):
+        cluster.kubectl("delete", "--ignore-not-found", f"--wait={str(wait).lower()}", "--timeout=180s", kind, name)
