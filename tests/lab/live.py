@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
+from kubernetes import config
 
 from lab import model, system
 
@@ -31,8 +33,9 @@ class Cluster:
         return subprocess.run(command, input=given, capture_output=True, text=True, check=True, timeout=180).stdout
 
     def get(self, *words: str) -> Manifest:
-        found: Manifest = json.loads(self.kubectl("get", *words, "--output=json"))
-        return found
+        """What `kubectl get` gives; asked directly where that is easy, since tests that wait ask often."""
+        found: Manifest | None = _reader(self.lab.kubeconfig, self.lab.kubeconfig.stat().st_mtime_ns).get(*words)
+        return json.loads(self.kubectl("get", *words, "--output=json")) if found is None else found
 
     def apply(self, *objects: Manifest, words: tuple[str, ...] = ()) -> None:
         self.kubectl("apply", "--server-side", "--filename=-", *words, given=yaml.safe_dump_all(objects))
@@ -43,6 +46,69 @@ class Cluster:
         while not reached():
             assert time.monotonic() < deadline, f"{what}: not reached in {seconds:.0f} s"
             time.sleep(0.5)
+
+
+class _Reader:
+    """Reads from the API server over one connection: a kubectl for each question costs more than the answer."""
+
+    _DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    _OPTIONS: ClassVar = {"--selector": "labelSelector", "--field-selector": "fieldSelector"}
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self._client = config.new_client_from_config(config_file=str(kubeconfig))
+        self._paths: dict[str, tuple[str, bool]] = {}
+
+    def get(self, *words: str) -> Manifest | None:
+        """The object or the list that the words of a `kubectl get` name; None for words that are left to kubectl."""
+        names = [word for word in words if not word.startswith("-")]
+        options = dict(word.partition("=")[::2] for word in words if word.startswith("-"))
+        namespace = options.pop("--namespace", None)
+        everywhere = options.pop("--all-namespaces", None) is not None
+        fields = {self._OPTIONS[key]: options.pop(key) for key in [*options] if key in self._OPTIONS}
+        if options or not 1 <= len(names) <= 2 or not (resource := self._resource(names[0])):
+            return None
+        path, namespaced = resource
+        if namespaced and not everywhere:
+            base, _, plural = path.rpartition("/")
+            path = f"{base}/namespaces/{namespace or 'default'}/{plural}"
+        found = self._json("/".join([path, *names[1:]]), fields, words)
+        for item in found.get("items", []):
+            item.setdefault("kind", found["kind"].removesuffix("List"))
+            item.setdefault("apiVersion", found["apiVersion"])
+        return found
+
+    def _resource(self, name: str) -> tuple[str, bool] | None:
+        if name not in self._paths:  # a kind may have come since
+            for base in ("/api", "/apis"):
+                for group in self._json(base, {}, (), self._DISCOVERY)["items"]:
+                    self._learn(base, group)
+        return self._paths.get(name)
+
+    def _learn(self, base: str, group: Manifest) -> None:
+        for version in reversed(group["versions"]):  # the preferred one is the first, and wins
+            own = group["metadata"].get("name")
+            at = "/".join([base, *([own] if own else []), version["version"]])
+            for each in version["resources"]:
+                where = (f"{at}/{each['resource']}", each["scope"] == "Namespaced")
+                for name in (each["resource"], each["singularResource"]):
+                    taken = self._paths.get(name)
+                    if not own or not taken or taken[0].startswith(f"{base}/{own}/"):  # as kubectl: core kinds first
+                        self._paths[name] = where
+                    if own:
+                        self._paths[f"{name}.{own}"] = where
+
+    def _json(self, path: str, fields: dict[str, str], words: tuple[str, ...], accept: str = "application/json") -> Manifest:
+        rest, host = self._client.rest_client.pool_manager, self._client.configuration.host
+        answer = rest.request("GET", host + path, fields=fields, headers={"Accept": accept}, timeout=60)
+        if answer.status != 200:
+            raise subprocess.CalledProcessError(1, ["kubectl", "get", *words], stderr=answer.data.decode())
+        found: Manifest = json.loads(answer.data)
+        return found
+
+
+@functools.lru_cache(maxsize=4)
+def _reader(kubeconfig: Path, changed: int) -> _Reader:
+    return _Reader(kubeconfig)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
