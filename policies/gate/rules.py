@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from gate import cel, followed, kustomization, process, render, scripts, tools, validate
+from gate import cel, followed, kustomization, process, quantities, render, scripts, tools, validate
 from gate.model import GateError, Rule
 
 FOLDER = tools.POLICIES / "rules"
@@ -92,6 +92,7 @@ def rules() -> dict[str, Rule]:
     found = [
         *_BUILT_IN,
         cel.RULE,
+        quantities.RULE,
         *scripts.rules(),
         *(_described(entry) for entry in described.get("annotations", []) if _package(entry)[:1] == ["rules"]),
     ]

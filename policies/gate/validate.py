@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 from jsonschema.protocols import Validator
 
-from gate import cel
+from gate import cel, quantities
 from gate.model import Fault, FieldPath, Problem, Resource, dotted
 from gate.schemas import Catalog
 
@@ -103,6 +103,7 @@ def _validated(resource: Resource, catalog: Catalog) -> Validation:
     if resource not in found.malformed:
         entry = catalog.kinds[(resource.api_version, resource.kind)]
         found.faults += cel.faults(resource, entry.schema, _version(entry.component, catalog))
+        found.faults += quantities.faults(resource, entry, catalog.definitions)
     return found
 
 
