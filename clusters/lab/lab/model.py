@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import yaml
 
@@ -28,6 +28,21 @@ class LabError(GateError):
     """Something that the lab needs is missing or failed; the message says which log to read."""
 
 
+class Cluster(Protocol):
+    """What is deployed to: the lab, or somebody's own cluster."""
+
+    @property
+    def kubeconfig(self) -> Path: ...
+
+    @property
+    def state(self) -> Path:
+        """Where files are written that belong to it."""
+
+    @property
+    def own(self) -> bool:
+        """True for a lab: nobody else works on it, its images are in its node, and what was applied to it goes with it."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lab:
     """One lab; two checkouts have two, which share nothing but what is built once."""
@@ -46,6 +61,10 @@ class Lab:
     @property
     def kubeconfig(self) -> Path:
         return self.state / "kubeconfig"
+
+    @property
+    def own(self) -> bool:
+        return True
 
     @property
     def cgroup(self) -> str:

@@ -6,8 +6,8 @@ import hashlib
 import json
 import os
 import subprocess
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,10 @@ from rich.console import Console
 from gate import process, tools
 from gate.model import GateError
 from lab.binaries import binary, modules
-from lab.model import HERE, Lab, LabError, documents
+from lab.model import HERE, Cluster, LabError, documents
 from lab.wait import until
 
+MANAGER = "tf-trainer-gitops"  # the mark of what was installed from here: the field manager of server-side apply
 FOLDERS = ("namespaces", "queues", "storage", "runtimes")
 _IMPATIENT = ("failed calling webhook", "no matches for kind", "connection refused", "etcdserver", "not yet", "ensure CRDs are installed")
 
@@ -32,19 +33,22 @@ class Project:
     resources: tuple[str, ...] = ()
     overlay: str = ""
     without: tuple[str, ...] = ()
+    released: Mapping[str, str] = field(default_factory=dict, hash=False)  # image in the manifests → its releases
 
 
+_STAGING = "us-central1-docker.pkg.dev/k8s-staging-images"  # unreleased images, which are deleted after some weeks
+_VOLCANO = [f"docker.io/volcanosh/vc-{name}" for name in ("controller-manager", "scheduler", "webhook-manager")]
 PROJECTS = (  # Trainer last: it looks for Volcano's kinds when it starts
-    Project(name="jobset", resources=("config/default",)),
-    Project(name="kueue", resources=("config/default",)),
-    Project(name="volcano", resources=("installer/volcano-development.yaml",)),
+    Project(name="jobset", resources=("config/default",), released={f"{_STAGING}/jobset/jobset": "registry.k8s.io/jobset/jobset"}),
+    Project(name="kueue", resources=("config/default",), released={f"{_STAGING}/kueue/kueue": "registry.k8s.io/kueue/kueue"}),
+    Project(name="volcano", resources=("installer/volcano-development.yaml",), released={name: name for name in _VOLCANO}),
     Project(name="trainer", overlay="manifests/overlays/manager", without=("../../third-party/jobset",)),
 )
 
 
-def render(lab: Lab, project: Project) -> list[dict[str, Any]]:
-    """A project's objects: upstream's manifests unchanged, then the lab's components for it."""
-    folder = lab.state / "system" / project.name
+def render(cluster: Cluster, project: Project) -> list[dict[str, Any]]:
+    """A project's objects: upstream's manifests with the images of that release, then the lab's components for it."""
+    folder = cluster.state / "system" / project.name
     folder.mkdir(parents=True, exist_ok=True)
     sources = modules()[project.name].sources()
     kustomization: dict[str, Any] = {"resources": [str(sources / path) for path in project.resources]}
@@ -54,10 +58,27 @@ def render(lab: Lab, project: Project) -> list[dict[str, Any]]:
         kept = [each for each in kustomization["resources"] if each not in project.without]
         kustomization["resources"] = [str((overlay / each).resolve()) for each in kept]
     kustomization["resources"] = [_relative(Path(each), folder) for each in kustomization["resources"]]
-    components = [HERE / "system" / name for name in ("local-images", project.name)]
+    components = [HERE / "system" / name for name in (*(["local-images"] if cluster.own else []), project.name)]
     kustomization["components"] = [_relative(path, folder) for path in components if path.is_dir()]
+    version = modules()[project.name].version
+    released = [{"name": name, "newName": published, "newTag": version} for name, published in project.released.items()]
+    kustomization["images"] = [*kustomization.get("images", []), *released]
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(kustomization), encoding="utf-8")
     return list(documents(_build(folder, "--load-restrictor", "LoadRestrictionsNone")))
+
+
+def deploy(cluster: Cluster, console: Console, rendered: Mapping[Project, Sequence[dict[str, Any]]], folders: Sequence[str]) -> None:
+    """The projects as `render` made them, then the cluster's own folders; returns when all of it works."""
+    for project, objects in rendered.items():
+        if project.name == "trainer":  # when it starts, the kinds that it looks for must be there
+            for earlier, theirs in rendered.items():
+                if earlier is not project:
+                    available(cluster, console, earlier, theirs)
+        apply(cluster, console, project.name, objects, _logs(cluster, project.name))
+    for project, objects in rendered.items():
+        available(cluster, console, project, objects)
+    for name in folders:
+        apply(cluster, console, name, folder(name), _logs(cluster, "kueue", "volcano", "trainer"))
 
 
 def folder(name: str) -> list[dict[str, Any]]:
@@ -83,46 +104,53 @@ def images(objects: Sequence[dict[str, Any]]) -> list[str]:
     return list(found)
 
 
-def apply(lab: Lab, console: Console, what: str, objects: Sequence[dict[str, Any]], log: str) -> None:
-    """Server-side apply, again while a webhook or a kind is not there yet; nothing where the same was applied before."""
+def apply(cluster: Cluster, console: Console, what: str, objects: Sequence[dict[str, Any]], log: str) -> None:
+    """Server-side apply, again while a webhook or a kind is not there yet; nothing where the lab had the same applied before."""
     text = yaml.safe_dump_all(objects)
-    mark = lab.state / "kubernetes" / f"applied-{what}"  # goes with the cluster
+    mark = cluster.state / "kubernetes" / f"applied-{what}"  # goes with the lab
     digest = hashlib.sha256(text.encode()).hexdigest()
-    if mark.exists() and mark.read_text(encoding="utf-8") == digest:
+    if cluster.own and mark.exists() and mark.read_text(encoding="utf-8") == digest:
         return
+    words = ["apply", "--server-side", f"--field-manager={MANAGER}", "--filename=-"]
+    words += ["--force-conflicts"] if cluster.own else []
 
     def reason() -> str:
-        words = ["apply", "--server-side", "--force-conflicts", "--field-manager=lab", "--filename=-"]
-        done = subprocess.run(command(lab, *words), input=text, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(command(cluster, *words), input=text, capture_output=True, text=True, timeout=300, check=False)
         if done.returncode and not any(each in done.stderr for each in _IMPATIENT):
             raise LabError(f"{what} cannot be applied: {done.stderr.strip()}")
         return done.stderr.strip() if done.returncode else ""
 
     until(console, f"{what} applied", reason, seconds=180, log=log)
-    mark.write_text(digest, encoding="utf-8")
+    if cluster.own:
+        mark.write_text(digest, encoding="utf-8")
 
 
-def available(lab: Lab, console: Console, project: Project, objects: Sequence[dict[str, Any]]) -> None:
+def available(cluster: Cluster, console: Console, project: Project, objects: Sequence[dict[str, Any]]) -> None:
     """Waits until every Deployment of a project is available in its newest form."""
     for each in objects:
         if each["kind"] == "Deployment":
             name, namespace = each["metadata"]["name"], each["metadata"]["namespace"]
-            log = f"`lab logs {project.name}` and `lab kubectl -n {namespace} describe pods`"
-            until(console, name, _unavailable(lab, namespace, name), seconds=300, log=log)
+            log = f"{_logs(cluster, project.name)} and `kubectl -n {namespace} describe pods`"
+            until(console, name, _unavailable(cluster, namespace, name), seconds=300, log=log)
 
 
-def kubectl(lab: Lab, *words: str, timeout: float = 60) -> str:
-    return process.run(command(lab, *words), timeout=timeout)
+def kubectl(cluster: Cluster, *words: str, timeout: float = 60) -> str:
+    return process.run(command(cluster, *words), timeout=timeout)
 
 
-def command(lab: Lab, *words: str) -> list[str]:
-    return [str(binary("kubectl")), f"--kubeconfig={lab.kubeconfig}", *words]
+def command(cluster: Cluster, *words: str) -> list[str]:
+    return [str(binary("kubectl")), f"--kubeconfig={cluster.kubeconfig}", *words]
 
 
-def _unavailable(lab: Lab, namespace: str, name: str) -> Callable[[], str]:
+def _logs(cluster: Cluster, *components: str) -> str:
+    where = "" if cluster.own else f" --kubeconfig {cluster.kubeconfig}"
+    return ", ".join(f"`lab logs {component}{where}`" for component in components)
+
+
+def _unavailable(cluster: Cluster, namespace: str, name: str) -> Callable[[], str]:
     def reason() -> str:
         try:
-            found = json.loads(kubectl(lab, "get", "deployment", name, f"--namespace={namespace}", "--output=json"))
+            found = json.loads(kubectl(cluster, "get", "deployment", name, f"--namespace={namespace}", "--output=json"))
         except GateError as error:
             return str(error)
         status = found.get("status", {})

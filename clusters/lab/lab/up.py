@@ -23,8 +23,8 @@ from lab.model import GATEWAY, HERE, NODE, Lab, LabError, documents, facts
 from lab.wait import until
 
 
-def up(lab: Lab, console: Console) -> None:
-    """Everything running and deployed, whatever was there before."""
+def up(lab: Lab, console: Console, *, deploy: bool = True) -> None:
+    """Everything running and deployed, whatever was there before; without `deploy` a bare Kubernetes."""
     _ready_to_start()
     tools.setup(console)
     binaries.build(console)
@@ -35,7 +35,8 @@ def up(lab: Lab, console: Console) -> None:
             space.end(lab)
             _start(lab, console, digits)
         _control_plane(lab, console)
-        _deploy(lab, console)
+        if deploy:
+            _deploy(lab, console)
 
 
 def down(lab: Lab) -> bool:
@@ -158,20 +159,11 @@ def _control_plane(lab: Lab, console: Console) -> None:
 
 def _deploy(lab: Lab, console: Console) -> None:
     rendered = {project: system.render(lab, project) for project in system.PROJECTS}
-    own = {name: system.folder(name) for name in system.FOLDERS}
-    names = [name for objects in rendered.values() for name in system.images(objects)]
-    images.bring(lab, console, [images.controller(name) for name in dict.fromkeys(names)])
-    for project, objects in rendered.items():
-        if project.name == "trainer":  # when it starts, the kinds that it looks for must be there
-            for earlier, theirs in rendered.items():
-                if earlier is not project:
-                    system.available(lab, console, earlier, theirs)
-        system.apply(lab, console, project.name, objects, f"`lab logs {project.name}`")
-    system.available(lab, console, project, objects)
-    for name, objects in own.items():
-        system.apply(lab, console, name, objects, "`lab logs kueue`, `lab logs volcano` and `lab logs trainer`")
+    names = dict.fromkeys(name for objects in rendered.values() for name in system.images(objects))
+    images.bring(lab, console, [images.controller(name) for name in names])
+    system.deploy(lab, console, rendered, system.FOLDERS)
     for version, fixed in images.TENSORFLOW.items():
-        wanted = [fixed] if fixed else system.images(own["runtimes"])
+        wanted = [fixed] if fixed else system.images(system.folder("runtimes"))
         images.bring(lab, console, [images.tensorflow(version, name) for name in wanted])
 
 
