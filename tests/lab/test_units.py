@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from gate import schemas
 from lab import binaries, images, node, system
 from lab.cli import main
+from lab.elsewhere import Elsewhere
 from lab.model import Lab, facts
 
 ADDON = """apiVersion: v1
@@ -72,6 +73,13 @@ def test_every_module_is_locked_and_builds_something() -> None:
 
 def test_every_project_has_a_module() -> None:
     assert {project.name for project in system.PROJECTS} <= set(binaries.modules())
+
+
+@pytest.mark.parametrize("project", system.PROJECTS, ids=lambda project: project.name)
+def test_images_are_the_releases_of_the_pinned_versions(project: system.Project, tmp_path: Path) -> None:
+    found = system.images(system.render(Elsewhere(kubeconfig=tmp_path, state=tmp_path), project))
+    assert {name.rpartition(":")[2] for name in found} == {binaries.modules()[project.name].version}
+    assert not [name for name in found if "staging" in name]
 
 
 def test_two_checkouts_share_nothing() -> None:
@@ -135,6 +143,7 @@ def test_a_command_without_a_lab_says_what_to_do(monkeypatch: pytest.MonkeyPatch
 
 def test_kubectl_gets_every_word(monkeypatch: pytest.MonkeyPatch) -> None:
     words: list[str] = []
+    monkeypatch.setattr("lab.cli._running", lambda: Lab(root=Path("/nowhere")))
     monkeypatch.setattr("lab.cli._exec", lambda mine, *given: words.extend(given))
     CliRunner().invoke(main, ["kubectl", "exec", "pod", "--help", "--", "ls", "-l"], catch_exceptions=False)
     assert words == ["exec", "pod", "--help", "--", "ls", "-l"]

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
 
 import click
 from rich.console import Console
 from rich.table import Table
 
 from gate.model import GateError
-from lab import binaries, doctor, space, system
+from lab import binaries, doctor, elsewhere, space, system
 from lab import up as engine
-from lab.model import Lab, LabError, lab
+from lab.model import Cluster, Lab, LabError, lab
+
+_STATUS = ("get", "nodes,deployments,clusterqueues.kueue.x-k8s.io,queues.scheduling.volcano.sh,trainjobs", "--all-namespaces")
 
 
 class _Main(click.Group):
@@ -34,14 +39,23 @@ class _Verbatim(click.Command):
         return []
 
 
+def _kubeconfig(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    file = click.Path(exists=True, dir_okay=False, path_type=Path)
+    return click.option("--kubeconfig", metavar="FILE", type=file, help=f"{what} the cluster of FILE instead of the lab.")
+
+
 @click.group(cls=_Main, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 def main() -> None:
     """A real one-node Kubernetes with Trainer, JobSet, Kueue and Volcano on this machine, apart from everything else on it."""
 
 
 @main.command("doctor")
-def doctor_() -> None:
+@_kubeconfig("Say what `lab up` would install into")
+def doctor_(kubeconfig: Path | None) -> None:
     """Say what this machine lacks for the lab, and change nothing."""
+    if kubeconfig:
+        click.echo("\n".join(elsewhere.plan(elsewhere.elsewhere(kubeconfig), Console(stderr=True)).lines))
+        return
     faults = doctor.faults()
     for fault in faults:
         click.echo(f"✗ {fault}")
@@ -59,63 +73,87 @@ def build() -> None:
 
 
 @main.command()
-def up() -> None:
-    """Start the lab and deploy everything; on top of a running lab, what is missing."""
+@_kubeconfig("Install into")
+def up(kubeconfig: Path | None) -> None:
+    """Start the lab and deploy everything; on top of a running lab, what is missing.
+
+    With --kubeconfig nothing starts on this machine. The same versions of JobSet, Kueue, Volcano and Trainer are installed from
+    their public images into the cluster that FILE's current context names, and the namespaces, queues and runtimes of
+    clusters/lab. What exists there and was not installed from here is not touched, or is a reason to refuse. The claim for
+    checkpoints is left to you: the lab's is a folder of its node. `lab doctor --kubeconfig FILE` says beforehand what
+    would be done.
+    """
+    if kubeconfig:
+        elsewhere.up(elsewhere.elsewhere(kubeconfig), Console(stderr=True))
+        return
     mine = lab()
     engine.up(mine, Console(stderr=True))
     click.echo(f"export KUBECONFIG={mine.kubeconfig}")
 
 
 @main.command()
-def down() -> None:
+@_kubeconfig("Refused: installing is not undone in")
+def down(kubeconfig: Path | None) -> None:
     """End the lab: no process, mount, link, rule or cgroup stays. Images do, for the next time."""
+    if kubeconfig:
+        elsewhere.down()
     click.echo("the lab is down" if engine.down(lab()) else "no lab was running", err=True)
 
 
 @main.command()
-def status() -> None:
+@_kubeconfig("Show what runs in")
+def status(kubeconfig: Path | None) -> None:
     """Show what runs, and the kubeconfig."""
-    mine = lab()
+    if kubeconfig:
+        _exec(elsewhere.elsewhere(kubeconfig), *_STATUS)
+    mine = _running()
     table = Table("", "state", "", box=None)
     for each in engine.processes(mine):
         table.add_row(each["name"], each["statename"].lower(), each["description"])
     Console().print(table)
     Console().print(f"KUBECONFIG={mine.kubeconfig}", highlight=False, soft_wrap=True)
-    _exec(mine, "get", "nodes,deployments,clusterqueues.kueue.x-k8s.io,queues.scheduling.volcano.sh,trainjobs", "--all-namespaces")
+    _exec(mine, *_STATUS)
 
 
 @main.command(cls=_Verbatim)
 def kubectl(words: tuple[str, ...]) -> None:
     """Run kubectl against the lab."""
-    _exec(lab(), *words)
+    _exec(_running(), *words)
 
 
 @main.command()
 @click.argument("component")
 @click.option("-f", "--follow", is_flag=True, help="Go on with what comes.")
 @click.option("-n", "--lines", default=100, show_default=True, help="How much of the end.")
-def logs(component: str, follow: bool, lines: int) -> None:
+@_kubeconfig("Show jobset, kueue, volcano or trainer of")
+def logs(component: str, follow: bool, lines: int, kubeconfig: Path | None) -> None:
     """Show the log of COMPONENT: a program of the node or control plane, or jobset, kueue, volcano, trainer."""
     mine = lab()
+    cluster: Cluster = elsewhere.elsewhere(kubeconfig) if kubeconfig else mine
     project = next((each for each in system.PROJECTS if each.name == component), None)
     options = [f"--tail={lines}", *(["--follow"] if follow else [])]
     if project:
-        deployments = [each["metadata"] for each in system.render(mine, project) if each["kind"] == "Deployment"]
+        deployments = [each["metadata"] for each in system.render(cluster, project) if each["kind"] == "Deployment"]
         for each in deployments:
             words = ["logs", f"deployment/{each['name']}", f"--namespace={each['namespace']}", "--prefix", *options]
-            subprocess.run(system.command(mine, *words), check=False)
+            subprocess.run(system.command(cluster, *words), check=False)
         return
     file = mine.log(component)
-    if not file.is_file():
-        known = sorted({path.stem for path in file.parent.glob("*.log")} | {each.name for each in system.PROJECTS})
+    if kubeconfig or not file.is_file():
+        known = sorted({path.stem for path in file.parent.glob("*.log") if not kubeconfig} | {each.name for each in system.PROJECTS})
         raise LabError(f"no component {component}; there are {', '.join(known)}")
     os.execvp("tail", ["tail", f"--lines={lines}", *(["--follow=name"] if follow else []), str(file)])  # noqa: S606, S607
 
 
-def _exec(mine: Lab, *words: str) -> None:
+def _running() -> Lab:
+    mine = lab()
     if not space.first_process(mine) or not mine.kubeconfig.exists():
         raise LabError("the lab is not running: `lab up`")
-    command = system.command(mine, *words)
+    return mine
+
+
+def _exec(cluster: Cluster, *words: str) -> NoReturn:
+    command = system.command(cluster, *words)
     os.execv(command[0], command)  # noqa: S606
 
 

@@ -169,6 +169,7 @@ state = "/run/containerd"
   sandbox_image = "{SANDBOX}"
   restrict_oom_score_adj = true
   enable_unprivileged_ports = true
+  registry.config_path = "{INSIDE}/registries"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "{doctor.CNI}"
     conf_dir = "{INSIDE}/cni"

@@ -126,10 +126,12 @@ def apply(cluster: Cluster, console: Console, what: str, objects: Sequence[dict[
 
 
 def available(cluster: Cluster, console: Console, project: Project, objects: Sequence[dict[str, Any]]) -> None:
-    """Waits until every Deployment of a project is available in its newest form."""
+    """Waits until every Deployment of a project is available in its newest form, and every API that one of them serves."""
     for each in objects:
+        name, namespace = each["metadata"]["name"], each["metadata"].get("namespace", "")
+        if each["kind"] == "APIService":
+            until(console, name, _unserved(cluster, name), seconds=300, log=_logs(cluster, project.name))
         if each["kind"] == "Deployment":
-            name, namespace = each["metadata"]["name"], each["metadata"]["namespace"]
             log = f"{_logs(cluster, project.name)} and `kubectl -n {namespace} describe pods`"
             until(console, name, _unavailable(cluster, namespace, name), seconds=300, log=log)
 
@@ -158,6 +160,18 @@ def _unavailable(cluster: Cluster, namespace: str, name: str) -> Callable[[], st
             return "the controller manager has not seen it yet"
         wanted, ready = found["spec"]["replicas"], status.get("availableReplicas", 0)
         return "" if ready >= wanted and status.get("updatedReplicas", 0) >= wanted else f"{ready} of {wanted} pods are available"
+
+    return reason
+
+
+def _unserved(cluster: Cluster, name: str) -> Callable[[], str]:
+    def reason() -> str:
+        try:
+            status = json.loads(kubectl(cluster, "get", "apiservice", name, "--output=json")).get("status", {})
+        except GateError as error:
+            return str(error)
+        found = next((each for each in status.get("conditions", []) if each["type"] == "Available"), {"status": "unknown"})
+        return "" if found["status"] == "True" else found.get("message", "it has not been asked yet")
 
     return reason
 
