@@ -12,7 +12,6 @@ from click.testing import CliRunner
 from gate import schemas
 from lab import binaries, images, node, system
 from lab.cli import main
-from lab.elsewhere import Elsewhere
 from lab.model import Lab, facts
 
 ADDON = """apiVersion: v1
@@ -73,13 +72,6 @@ def test_every_module_is_locked_and_builds_something() -> None:
 
 def test_every_project_has_a_module() -> None:
     assert {project.name for project in system.PROJECTS} <= set(binaries.modules())
-
-
-@pytest.mark.parametrize("project", system.PROJECTS, ids=lambda project: project.name)
-def test_images_are_the_releases_of_the_pinned_versions(project: system.Project, tmp_path: Path) -> None:
-    found = system.images(system.render(Elsewhere(kubeconfig=tmp_path, state=tmp_path), project))
-    assert {name.rpartition(":")[2] for name in found} == {binaries.modules()[project.name].version}
-    assert not [name for name in found if "staging" in name]
 
 
 def test_two_checkouts_share_nothing() -> None:

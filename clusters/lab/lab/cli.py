@@ -39,9 +39,9 @@ class _Verbatim(click.Command):
         return []
 
 
-def _kubeconfig(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _kubeconfig(words: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     file = click.Path(exists=True, dir_okay=False, path_type=Path)
-    return click.option("--kubeconfig", metavar="FILE", type=file, help=f"{what} the cluster of FILE instead of the lab.")
+    return click.option("--kubeconfig", metavar="FILE", type=file, help=words)
 
 
 @click.group(cls=_Main, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 @main.command("doctor")
-@_kubeconfig("Say what `lab up` would install into")
+@_kubeconfig("Say instead what `lab up` would install into the cluster of FILE.")
 def doctor_(kubeconfig: Path | None) -> None:
     """Say what this machine lacks for the lab, and change nothing."""
     if kubeconfig:
@@ -73,7 +73,7 @@ def build() -> None:
 
 
 @main.command()
-@_kubeconfig("Install into")
+@_kubeconfig("Install into the cluster of FILE instead.")
 def up(kubeconfig: Path | None) -> None:
     """Start the lab and deploy everything; on top of a running lab, what is missing.
 
@@ -92,7 +92,7 @@ def up(kubeconfig: Path | None) -> None:
 
 
 @main.command()
-@_kubeconfig("Refused: installing is not undone in")
+@_kubeconfig("Refused: nothing is removed from a cluster that is not the lab.")
 def down(kubeconfig: Path | None) -> None:
     """End the lab: no process, mount, link, rule or cgroup stays. Images do, for the next time."""
     if kubeconfig:
@@ -101,7 +101,7 @@ def down(kubeconfig: Path | None) -> None:
 
 
 @main.command()
-@_kubeconfig("Show what runs in")
+@_kubeconfig("Show the cluster of FILE instead.")
 def status(kubeconfig: Path | None) -> None:
     """Show what runs, and the kubeconfig."""
     if kubeconfig:
@@ -125,7 +125,7 @@ def kubectl(words: tuple[str, ...]) -> None:
 @click.argument("component")
 @click.option("-f", "--follow", is_flag=True, help="Go on with what comes.")
 @click.option("-n", "--lines", default=100, show_default=True, help="How much of the end.")
-@_kubeconfig("Show jobset, kueue, volcano or trainer of")
+@_kubeconfig("Show jobset, kueue, volcano or trainer of the cluster of FILE.")
 def logs(component: str, follow: bool, lines: int, kubeconfig: Path | None) -> None:
     """Show the log of COMPONENT: a program of the node or control plane, or jobset, kueue, volcano, trainer."""
     mine = lab()
