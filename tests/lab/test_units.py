@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import yaml
 from click.testing import CliRunner
 
 from gate import schemas
-from lab import binaries, images, node, system
+from lab import binaries, doctor, images, node, system
 from lab.cli import main
 from lab.model import Lab, facts
 
@@ -139,3 +140,24 @@ def test_kubectl_gets_every_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lab.cli._exec", lambda mine, *given: words.extend(given))
     CliRunner().invoke(main, ["kubectl", "exec", "pod", "--help", "--", "ls", "-l"], catch_exceptions=False)
     assert words == ["exec", "pod", "--help", "--", "ls", "-l"]
+
+
+def test_the_doctor_names_every_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    result = CliRunner().invoke(main, ["doctor"], catch_exceptions=False)
+    assert result.exit_code == 1
+    for package in ("conntrack", "containerd", "iproute2", "iptables", "mmdebstrap", "mount", "runc", "util-linux"):
+        assert f" {package}" in result.output
+
+
+def test_the_doctor_tries_what_the_kernel_must_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With an iptables that can do nothing, as on a kernel without it."""
+    if faults := doctor.faults():
+        pytest.skip("; ".join(faults))
+    broken = tmp_path / "iptables"
+    broken.write_text("#!/bin/sh\necho no chain by that name >&2; exit 1\n", encoding="utf-8")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    found = doctor.faults()
+    assert len(found) == 5
+    assert all("this kernel lacks iptables'" in fault and "no chain by that name" in fault for fault in found)

@@ -3,26 +3,45 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import sys
 from pathlib import Path
 
-from gate import tools
+from gate import process, tools
 from gate.model import GateError
+from lab import space
 
 CNI = Path("/usr/lib/cni")
 BUSYBOX = Path("/bin/busybox")
+MEMORY, DISK, CPUS = 11, 15, 2  # GiB, GiB; memory: what a machine of 12 GiB shows
 _PROGRAMS = {
     "containerd": "containerd",
+    "containerd-shim-runc-v2": "containerd",
     "ctr": "containerd",
     "runc": "runc",
     "iptables": "iptables",
+    "iptables-restore": "iptables",
     "conntrack": "conntrack",
     "ip": "iproute2",
     "unshare": "util-linux",
     "nsenter": "util-linux",
     "mount": "mount",
+    "umount": "mount",
     "mmdebstrap": "mmdebstrap",
+}
+_PLUGINS = ("bridge", "host-local", "loopback", "portmap")
+_NAT = "iptables -t nat -A"
+_TRIES = {  # what the lab needs of the kernel → a try of it, in namespaces that end with it
+    "namespaces (unshare); in a container, --privileged": "true",
+    "bridges: modprobe bridge": "ip link add try type bridge",
+    "pairs of interfaces: modprobe veth": "ip link add try type veth peer name other",
+    "overlay: modprobe overlay": "cd /run && mkdir a b c d && mount -t overlay overlay -o lowerdir=a,upperdir=b,workdir=c d",
+    "iptables' nat: modprobe nft_compat xt_nat": f"{_NAT} POSTROUTING -m comment --comment try -j MASQUERADE",
+    "iptables' addrtype: modprobe xt_addrtype": f"{_NAT} OUTPUT -m addrtype --dst-type LOCAL -j RETURN",
+    "iptables' mark: modprobe xt_mark": f"{_NAT} OUTPUT -j MARK --or-mark 1",
+    "iptables' statistic: modprobe xt_statistic": f"{_NAT} OUTPUT -m statistic --mode random --probability 0.5 -j RETURN",
+    "iptables' conntrack: modprobe xt_conntrack": "iptables -A FORWARD -m conntrack --ctstate INVALID -j DROP",
 }
 
 
@@ -30,24 +49,61 @@ def faults() -> list[str]:
     """Everything at once, each with its remedy; an empty list where the machine can hold the lab."""
     if sys.platform != "linux":
         return [f"the lab needs Linux, this is {sys.platform}"]
-    found = [] if os.geteuid() == 0 else ["the lab needs root for namespaces, mounts and cgroups: sudo"]
+    missing = _programs()
+    found = [*missing, *_size(), *_cgroups()]
+    if os.geteuid() != 0:
+        found.append("the lab needs root for namespaces, mounts and cgroups: sudo")
+    elif not missing:
+        found += _kernel()
+    return found
+
+
+def _programs() -> list[str]:
     packages = {package for program, package in _PROGRAMS.items() if not shutil.which(program)}
-    packages |= set() if (CNI / "bridge").exists() else {"containernetworking-plugins"}
+    packages |= set() if all((CNI / name).exists() for name in _PLUGINS) else {"containernetworking-plugins"}
     packages |= set() if BUSYBOX.exists() else {"busybox-static"}
-    if packages:
-        found.append(f"Debian packages are missing: apt-get install --no-install-recommends {' '.join(sorted(packages))}")
+    found = [f"Debian packages are missing: apt-get install --no-install-recommends {' '.join(sorted(packages))}"] if packages else []
     try:
         tools.go()
     except GateError as error:
         found.append(str(error))
-    filesystems = Path("/proc/filesystems").read_text(encoding="utf-8").split()
-    if "overlay" not in filesystems:
-        found.append("the kernel has no overlay file system: modprobe overlay")
+    return found
+
+
+def _size() -> list[str]:
+    found = []
+    if platform.machine() != "x86_64":
+        found.append(f"the lab's images are for x86_64, this machine is {platform.machine()}")
+    cpus = len(os.sched_getaffinity(0))
+    if cpus < CPUS:
+        found.append(f"{CPUS} CPUs are needed, this machine has {cpus}")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**30
-    if memory < 11:
-        found.append(f"12 GiB of memory are needed, this machine has {memory}")
+    if memory < MEMORY:
+        found.append(f"{MEMORY + 1} GiB of memory are needed, this machine has {memory}")
     place = next(path for path in (tools.cache(), *tools.cache().parents) if path.exists())
     free = shutil.disk_usage(place).free // 2**30
-    if free < 15:
-        found.append(f"15 GiB of disk are needed for programs and images, {place} has {free} left")
+    if free < DISK:
+        found.append(f"{DISK} GiB of disk are needed for programs and images, {place} has {free} left")
+    return found
+
+
+def _cgroups() -> list[str]:
+    hierarchies = space.hierarchies()
+    unified = any((path / "cgroup.controllers").exists() and offered >= space.CONTROLLERS for path, offered in hierarchies.items())
+    needed = space.CONTROLLERS | (set() if unified else {"cpuacct", "devices", "freezer"})
+    missing = needed - {name for offered in hierarchies.values() for name in offered}
+    found = [f"cgroup controllers are not mounted in /sys/fs/cgroup: {', '.join(sorted(missing))}"] if missing else []
+    if closed := [str(path) for path in hierarchies if not os.access(path, os.W_OK)]:
+        found.append(f"cgroups cannot be made in {', '.join(closed)}: a container needs --privileged for this")
+    return found
+
+
+def _kernel() -> list[str]:
+    found = []
+    apart = ["unshare", "--net", "--mount", "--pid", "--uts", "--ipc", "--fork", "sh", "-c"]
+    for needed, attempt in _TRIES.items():
+        try:
+            process.run([*apart, f"mount -t tmpfs tmpfs /run && {attempt}"], timeout=20)
+        except GateError as error:
+            found.append(f"this kernel lacks {needed} ({error})")
     return found

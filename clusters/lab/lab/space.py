@@ -15,12 +15,13 @@ from gate import process
 from gate.model import GateError
 from lab.model import Lab, LabError, tail
 
+CONTROLLERS = {"cpu", "cpuset", "memory", "pids"}  # what the kubelet needs
 _DAEMONS = "daemons"  # below the lab's cgroup, beside the pods': version 2 allows no process in an inner node
 
 
 def start(lab: Lab) -> None:
     """Begins the lab's first process in namespaces of its own. When it ends, the kernel ends all others with it."""
-    for hierarchy in _hierarchies():
+    for hierarchy in hierarchies():
         _make(hierarchy, hierarchy / lab.cgroup)
         _make(hierarchy, hierarchy / lab.cgroup / _DAEMONS)
     lab.log("lab").parent.mkdir(parents=True, exist_ok=True)
@@ -61,7 +62,7 @@ def end(lab: Lab) -> bool:
         if time.monotonic() > deadline:
             raise LabError(f"processes {left} do not end after SIGKILL: look at /proc/{left[0]}/stack")
         time.sleep(0.05)
-    for hierarchy in _hierarchies():
+    for hierarchy in hierarchies():
         _remove(hierarchy / lab.cgroup)
     if (Path("/sys/class/net") / lab.interface).exists():  # the kernel takes a network apart in the background: not so late
         with contextlib.suppress(GateError):
@@ -97,10 +98,17 @@ def _link(lab: Lab) -> None:
             raise LabError(f"{error}: read {lab.log('lab')}{tail(lab.log('lab'))}") from error
 
 
-def _hierarchies() -> list[Path]:
-    """Every mounted cgroup hierarchy: the many of version 1, or the one of version 2."""
+def hierarchies() -> dict[Path, set[str]]:
+    """Every mounted cgroup hierarchy, the many of version 1 or the one of version 2, with its controllers."""
     mounts = [line.split() for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()]
-    return [Path(mount[1]) for mount in mounts if mount[2] in ("cgroup", "cgroup2")]
+    found = {Path(mount[1]): set(mount[3].split(",")) for mount in mounts if mount[2] in ("cgroup", "cgroup2")}
+    return {path: controllers(path) or options for path, options in found.items()}
+
+
+def controllers(group: Path) -> set[str]:
+    """What version 2 can share out below a group; nothing in a hierarchy of version 1."""
+    file = group / "cgroup.controllers"
+    return set(file.read_text(encoding="utf-8").split()) if file.exists() else set()
 
 
 def _make(hierarchy: Path, group: Path) -> None:
@@ -108,20 +116,18 @@ def _make(hierarchy: Path, group: Path) -> None:
     for name in ("cpuset.cpus", "cpuset.mems"):  # version 1: an empty set takes no process
         if (hierarchy / "cpuset.cpu_exclusive").exists() and not (group / name).read_text(encoding="utf-8").strip():
             (group / name).write_text((group.parent / name).read_text(encoding="utf-8"), encoding="utf-8")
-    control = group.parent / "cgroup.subtree_control"
-    if control.exists():
-        wanted = (group.parent / "cgroup.controllers").read_text(encoding="utf-8").split()
-        with contextlib.suppress(OSError):
-            control.write_text(" ".join(f"+{each}" for each in wanted), encoding="utf-8")
+    if (offered := controllers(group.parent)) >= CONTROLLERS:  # version 2 and not just a bystander of version 1
+        wanted = " ".join(f"+{each}" for each in offered & (CONTROLLERS | {"hugetlb", "io"}))
+        (group.parent / "cgroup.subtree_control").write_text(wanted, encoding="utf-8")
 
 
 def _tasks(lab: Lab) -> str:
-    return " ".join(f"'{hierarchy / lab.cgroup / _DAEMONS / 'cgroup.procs'}'" for hierarchy in _hierarchies())
+    return " ".join(f"'{hierarchy / lab.cgroup / _DAEMONS / 'cgroup.procs'}'" for hierarchy in hierarchies())
 
 
 def _processes(lab: Lab) -> Iterator[int]:
     seen = set[int]()
-    for hierarchy in _hierarchies():
+    for hierarchy in hierarchies():
         for folder, _, _ in os.walk(hierarchy / lab.cgroup):
             with contextlib.suppress(OSError):
                 seen |= {int(pid) for pid in (Path(folder) / "cgroup.procs").read_text(encoding="utf-8").split()}

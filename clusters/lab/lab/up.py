@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import json
 import shutil
+import sys
 import xmlrpc.client
 from collections.abc import Iterator
 from pathlib import Path
@@ -185,7 +186,7 @@ def _silent(url: str, lab: Lab) -> str:
     fetch = f"import urllib.request; urllib.request.urlopen({url!r}, timeout=5)"
     first = space.first_process(lab)
     try:
-        process.run(["nsenter", f"--net=/proc/{first}/ns/net", "python3", "-c", fetch], timeout=20)
+        process.run(["nsenter", f"--net=/proc/{first}/ns/net", sys.executable, "-c", fetch], timeout=20)
     except GateError as error:
         return str(error)
     return ""
