@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -136,6 +137,19 @@ def test_the_same_versions_from_upstreams_images(second: Lab) -> None:
     assert not _objects(second, "persistentvolumes")
     assert {each["metadata"]["name"] for each in _objects(second, "localqueues")} == {"training"}
     assert len(_objects(second, "clustertrainingruntimes")) == 4
+
+
+@pytest.mark.parametrize(("command", "expected"), [("status", "volcano-scheduler"), ("logs", "webhook")])
+def test_looking_into_it(second: Lab, command: str, expected: str) -> None:
+    words = ["logs", "kueue"] if command == "logs" else [command]
+    done = subprocess.run(
+        [sys.executable, "-m", "lab.cli", *words, "--kubeconfig", second.kubeconfig],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert expected in done.stdout
 
 
 def test_again_changes_nothing(second: Lab) -> None:
