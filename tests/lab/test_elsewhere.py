@@ -170,7 +170,12 @@ def _stranger(second: Lab, name: str, image: str) -> list[dict[str, Any]]:
     """As much of another installation of a project as it takes to be one: a kind, and a Deployment without pods in some namespace."""
     project = next(each for each in system.PROJECTS if each.name == name)
     rendered = system.render(second, project)
-    kind = next(each for each in rendered if each["kind"] == "CustomResourceDefinition")
+    kind = next(
+        each
+        for each in rendered
+        if each["kind"] == "CustomResourceDefinition" and each["spec"]["names"]["kind"] in ("ClusterQueue", "JobSet")
+    )
+    kind["spec"]["versions"] = [{**kind["spec"]["versions"][0], "served": True, "storage": True}]  # Kueue's before v1beta2
     deployment = next(each for each in rendered if each["kind"] == "Deployment")
     deployment["metadata"]["namespace"] = "default"
     deployment["spec"]["replicas"] = 0

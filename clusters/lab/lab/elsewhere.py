@@ -151,13 +151,12 @@ def _foreign(each: dict[str, Any], marks: Mapping[_Key, set[str]]) -> bool:
 
 def _marks(cluster: Elsewhere, objects: Objects) -> dict[_Key, set[str]]:
     """The field managers of those of the objects that exist."""
-    definitions = {
-        (each["spec"]["group"], each["spec"]["names"]["kind"]): each["metadata"]["name"]
-        for each in objects
-        if "names" in each.get("spec", {})
-    }
-    known = set(system.kubectl(cluster, "get", "customresourcedefinitions", "--output=jsonpath={.items[*].metadata.name}").split())
-    asked = [each for each in objects if definitions.get((_key(each)[0], each["kind"])) in known | {None}]
+    kinds = [each for each in objects if each["kind"] == "CustomResourceDefinition"]
+    definitions = {(each["spec"]["group"], each["spec"]["names"]["kind"]): each["metadata"]["name"] for each in kinds}
+    text = r"""jsonpath={range .items[*]}{.metadata.name}{range .spec.versions[*]}{" "}{.name}{end}{"\n"}{end}"""
+    listed = [row.split() for row in system.kubectl(cluster, "get", "customresourcedefinitions", f"--output={text}").splitlines()]
+    served = {name: versions for name, *versions in listed}
+    asked = [each for each in objects if _is_served(each, definitions, served)]
     fields = ("apiVersion", "kind", "metadata.namespace", "metadata.name", "metadata.managedFields[*].manager")
     line = r'{"\t"}'.join(f"{{.{name}}}" for name in fields)
     words = [
@@ -174,6 +173,13 @@ def _marks(cluster: Elsewhere, objects: Objects) -> dict[_Key, set[str]]:
         raise LabError(f"what is installed cannot be listed: {done.stderr.strip()}")
     rows = [row.split("\t") for row in done.stdout.splitlines()]
     return {(version.rpartition("/")[0], kind, namespace, name): set(managers.split()) for version, kind, namespace, name, managers in rows}
+
+
+def _is_served(each: dict[str, Any], definitions: Mapping[tuple[str, str], str], served: Mapping[str, Sequence[str]]) -> bool:
+    """True where the cluster can be asked for an object: not for a kind that is yet to come, or that another release has there."""
+    group, version = each["apiVersion"].rpartition("/")[::2]
+    definition = definitions.get((group, each["kind"]))
+    return not definition or version in served.get(definition, ())
 
 
 def _running(cluster: Elsewhere) -> list[tuple[str, str]]:
