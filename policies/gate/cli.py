@@ -149,6 +149,35 @@ def _resources(target: Path) -> list[engine.Resource]:
     return [resource for unit in units for resource in rendered[unit].resources]
 
 
+@main.command()
+@click.argument("trainjob", required=False, metavar="[[NAMESPACE/]TRAINJOB]")
+@click.option(
+    "--kubeconfig", type=click.Path(path_type=Path), metavar="FILE", help="Default: KUBECONFIG, ~/.kube/config, or the pod's own."
+)
+@click.option("--context", metavar="NAME", help="A context of the kubeconfig (default: the current one).")
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Format of the answer.")
+def why(trainjob: str | None, kubeconfig: Path | None, context: str | None, format_: str) -> None:
+    """Say why a live TRAINJOB does not train: what it waits for or died of, and what to do. Reads the cluster, changes nothing.
+
+    Without TRAINJOB, or with NAMESPACE/ alone: all TrainJobs that are not Complete.
+
+    \b
+    Exit status: 0 it trains, is complete or waits its turn; 1 it failed or somebody must act; 2 the cluster could not be asked.
+    """
+    from gate.why import collect, diagnose, report
+    from gate.why.cluster import connect
+
+    cluster = connect(kubeconfig, context)
+    namespace, _, name = (trainjob or "").rpartition("/")
+    runs = [collect.one(cluster, namespace or cluster.namespace, name)] if name else collect.unfinished(cluster, namespace or None)
+    answers = [(run, diagnose(run)) for run in runs]
+    if format_ == "json":
+        click.echo(report.as_json(answers))
+    else:
+        click.echo(report.as_text(*answers[0]) if name else report.as_table(answers))
+    raise SystemExit(max((found.status for _, found in answers), default=0))
+
+
 @main.command("rules")
 @click.option("--markdown", is_flag=True, help="As the table of policies/README.md.")
 @click.option("--symptoms", is_flag=True, help="As the table of symptoms in README.md.")

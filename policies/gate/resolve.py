@@ -313,8 +313,8 @@ def _pod(at: int, job: Mapping[str, Any]) -> dict[str, Any]:
         "trainer": label == TRAINER,
         "ancestor": label,
         "tensorflow": False,
-        "requests": _asked(pod, "requests"),
-        "limits": _asked(pod, "limits"),
+        "requests": asked(pod, "requests"),
+        "limits": asked(pod, "limits"),
     }
 
 
@@ -360,7 +360,7 @@ def _evidence(job: Mapping[str, Any]) -> tuple[bool, bool]:
     return strong, weak
 
 
-def _asked(pod: Mapping[str, Any], which: str) -> dict[str, Decimal]:
+def asked(pod: Mapping[str, Any], which: str) -> dict[str, Decimal]:
     """What one pod asks for as the scheduler counts: containers summed, init containers by their maximum, limits as defaults.
 
     A restartable init container (a sidecar) runs beside the others and beside the init containers after it. What the

@@ -1,0 +1,79 @@
+"""Why a run does not train: one sentence about a live TrainJob, the rule that it matches, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gate import rules
+from gate.why import jobset, kueue, pods, trainer, training, volcano
+from gate.why.causes import Cause, Seen, State, cause
+from gate.why.snapshot import Snapshot, name
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Diagnosis:
+    """What a run waits for or died of. `rule` is one of `gate rules`, `evidence` the events and lines that say so."""
+
+    cause: str
+    state: State
+    sentence: str
+    todo: str
+    rule: str | None
+    evidence: tuple[str, ...]
+
+    @property
+    def status(self) -> int:
+        """Exit status: 1 if it failed or somebody must act, else 0."""
+        return int(self.state in ("stuck", "failed"))
+
+
+@cause("unknown", "stuck", todo="kubectl describe trainjob -n {namespace} {name}, and the objects in the tree above.")
+def _unknown(run: Snapshot) -> Seen | None:
+    """None of the above"""
+    lacking = f" ({run.unread[0]})" if run.unread else ""
+    return Seen(sentence=f"What was read of it does not say why it does not train{lacking}.")
+
+
+# the first that is recognised is the answer: what is over, what was never made, what has no quota, no pods, no node; then what runs
+CAUSES: tuple[Cause, ...] = (
+    *trainer.OVER,
+    *trainer.BEGUN,
+    *kueue.CAUSES,
+    *trainer.NOTHING,
+    *jobset.MADE,
+    *jobset.DYING,
+    *pods.PLACED,
+    *volcano.CAUSES,
+    *training.BEFORE,
+    *pods.UNPLACED,
+    *volcano.LATER,
+    *pods.LATER,
+    *pods.STARTING,
+    *training.CAUSES,
+    *jobset.AGAIN,
+    *training.END,
+    _unknown,
+)
+
+
+def diagnose(run: Snapshot) -> Diagnosis:
+    """The first cause that is recognised in a snapshot."""
+    found, seen = next((each, seen) for each in CAUSES if (seen := each.look(run)) is not None)
+    rule = (found.rule if seen.rule is None else seen.rule) or None
+    todo = seen.todo or (found.todo and found.todo.format(**_names(run, seen))) or ""
+    if rule and (not todo or seen.rule):
+        todo = " ".join(rules.rules()[rule].fix.split())
+    return Diagnosis(cause=found.id, state=found.state, sentence=seen.sentence, todo=todo, rule=rule, evidence=seen.evidence)
+
+
+def _names(run: Snapshot, seen: Seen) -> dict[str, str]:
+    """What a `todo` may name."""
+    pod = next((name(each) for each in run.pods if any(name(each) in text for text in (seen.sentence, *seen.evidence))), "POD")
+    return {
+        "namespace": run.namespace,
+        "name": run.name,
+        "workload": name(run.workload) or "WORKLOAD",
+        "cluster_queue": name(run.cluster_queue) or "CLUSTERQUEUE",
+        "pod": pod,
+        "node": "NODE",
+    }

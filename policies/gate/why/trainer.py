@@ -1,0 +1,196 @@
+"""Trainer: runs that are over, and runs that Trainer did nothing about, or could not."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from gate.model import get
+from gate.why.causes import Cause, Seen, cause
+from gate.why.death import KINDS, death
+from gate.why.kueue import _dead, _stop
+from gate.why.snapshot import Snapshot, condition, created, moment_of, name
+
+_PATIENCE = 60  # seconds that a controller is given
+
+
+def progress(run: Snapshot) -> str:
+    """How far the training is, as its pods reported it: 40 %, loss 0.3."""
+    status: dict[str, Any] = get(run.trainjob, ("status", "trainerStatus"), {}) or {}
+    parts = [f"{status['progressPercentage']} %"] if "progressPercentage" in status else []
+    parts += [f"{each.get('name')} {each.get('value')}" for each in (status.get("metrics") or [])[:3]]
+    return ", ".join(parts)
+
+
+def restarts(run: Snapshot) -> tuple[int, int]:
+    """How often the JobSet was restarted, and how often it may be."""
+    count = get(run.jobset, ("status", "restarts"), 0) or 0
+    return int(count), int(get(run.jobset, ("spec", "failurePolicy", "maxRestarts"), 0) or 0)
+
+
+@cause("trainer/complete", "fine")
+def complete(run: Snapshot) -> Seen | None:
+    """It has trained to its end"""
+    done = condition(run.trainjob, "Complete")
+    if not done:
+        return None
+    end = moment_of(done.get("lastTransitionTime"))
+    took = int((end - created(run.trainjob)).total_seconds())
+    far = progress(run)
+    return Seen(
+        sentence=f"It has been Complete for {run.age(end)}, {_duration(took)} after it was made{f' ({far})' if far else ''}.",
+    )
+
+
+def _duration(seconds: int) -> str:
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+@cause(
+    "trainer/deadline",
+    "failed",
+    todo="Make another run with a longer spec.activeDeadlineSeconds; from a checkpoint on a claim it goes on where this one stopped. "
+    "The time "
+    "counts from the start, also while pods wait for a node.",
+)
+def deadline(run: Snapshot) -> Seen | None:
+    """It took longer than its activeDeadlineSeconds"""
+    failed = condition(run.trainjob, "Failed")
+    if not failed or failed.get("reason") != "DeadlineExceeded":
+        return None
+    seconds = get(run.trainjob, ("spec", "activeDeadlineSeconds"))
+    far = progress(run)
+    return Seen(
+        sentence=f"It failed {run.age(failed.get('lastTransitionTime'))} ago: it was not done after its activeDeadlineSeconds of {seconds}"
+        f"{f', at {far}' if far else ''}; Trainer has deleted its JobSet and pods.",
+    )
+
+
+def _dead_of(kind: str) -> Cause:
+    about = KINDS[kind]
+
+    @cause(f"failed/{kind}", "failed", todo=about.todo, rule=about.rule)
+    def failed(run: Snapshot) -> Seen | None:
+        over = condition(run.trainjob, "Failed")
+        first = death(run) if over else None
+        if over is None or first is None or first.kind != kind:
+            return None
+        count, most = restarts(run)
+        after = f" for good after {count} of {most} restarts" if count else ""
+        return Seen(
+            sentence=f"It failed{after} {run.age(over.get('lastTransitionTime'))} ago: {_stop(first.what)}",
+            evidence=first.evidence,
+            rule=first.rule,
+        )
+
+    return Cause(id=failed.id, state=failed.state, title=about.title, todo=about.todo, rule=about.rule, look=failed.look)
+
+
+@cause(
+    "trainer/failed",
+    "failed",
+    todo="Its pods are gone, and their logs with them; the cluster's log store may have them (labels "
+    "jobset.sigs.k8s.io/jobset-name={name}). "
+    "Make another run and follow it: kubectl logs -n NAMESPACE -f POD.",
+)
+def failed(run: Snapshot) -> Seen | None:
+    """It failed, and what its workers died of is no longer there"""
+    over = condition(run.trainjob, "Failed")
+    if not over:
+        return None
+    events = run.events(None, "BackoffLimitExceeded", "Evicted", "OOMKilling", "FailedMount", "Failed", "DeadlineExceeded")
+    return Seen(
+        sentence=f"It failed {run.age(over.get('lastTransitionTime'))} ago ({over.get('reason')}): {_stop(over.get('message'))}",
+        evidence=tuple(
+            f"{each['involvedObject']['kind']} {each['involvedObject']['name']}: {each['reason']}: {each.get('message')}"
+            for each in events[:2]
+        ),
+    )
+
+
+@cause("trainer/runtime-missing", "stuck", rule="trainer/runtime-exists")
+def runtime_missing(run: Snapshot) -> Seen | None:
+    """The runtime that it names does not exist (any more)"""
+    if run.runtime or any("trainingruntimes" in each for each in run.unread):
+        return None
+    if run.jobset and not get(run.trainjob, ("spec", "suspend")):
+        return None  # it runs by the snapshot that Trainer took
+    queued = ", and Trainer's webhook refuses every change of it, also Kueue's that would start it" if run.jobset else ""
+    return Seen(sentence=f"Its {run.runtime_kind} {run.runtime_name} does not exist{queued}: it can never start.")
+
+
+@cause(
+    "trainer/other-manager",
+    "waiting",
+    todo="Ask that controller (MultiKueue: kubectl describe workload -n {namespace}); this cluster's Trainer leaves the run alone.",
+)
+def other_manager(run: Snapshot) -> Seen | None:
+    """Another controller than this cluster's Trainer manages it"""
+    manager = str(get(run.trainjob, ("spec", "managedBy")) or "trainer.kubeflow.org/trainjob-controller")
+    if manager == "trainer.kubeflow.org/trainjob-controller":
+        return None
+    return Seen(sentence=f"Its spec.managedBy hands it to {manager}: Trainer of this cluster does nothing for it.")
+
+
+_REFUSED = (
+    (r"name is too long|must be no more than 63", "jobset/name-fits", "its name is too long for the Jobs and pods that are made of it"),
+    (r'unable to find queue: queue\.\S+ "([^"]*)" not found', "queue/volcano-queue-exists", "Volcano has no queue {0}"),
+    (r"specified (?:clusterT|t)rainingRuntime must be created", "trainer/runtime-exists", "its runtime does not exist"),
+    (r"failed calling webhook \"([^\"]*)\"", None, "the webhook {0} does not answer: its controller is down or its certificate is wrong"),
+)
+
+
+@cause(
+    "trainer/refused",
+    "stuck",
+    todo="Mend what the message names, in the runtime or in another run: a TrainJob itself cannot be edited.",
+)
+def refused(run: Snapshot) -> Seen | None:
+    """Trainer cannot make its JobSet or PodGroup: the API server or a webhook refuses it"""
+    events = run.events(run.trainjob, "TrainJobResourcesCreationFailed")
+    if run.jobset or not events:
+        return None
+    said = " ".join(str(events[0].get("message", "")).removeprefix("TrainJob resources reconciliation failed: ").split())
+    rule, words = None, said if len(said) < 200 else said[:199] + "…"
+    for pattern, known, text in _REFUSED:
+        if match := re.search(pattern, said):
+            rule, words = known, text.format(*match.groups())
+            break
+    return Seen(
+        sentence=f"Trainer cannot make its JobSet: {_stop(words)}",
+        evidence=(f"TrainJob {run.name}: TrainJobResourcesCreationFailed: {said}",),
+        rule=rule,
+    )
+
+
+@cause(
+    "trainer/controller-down",
+    "stuck",
+    todo="Look at Trainer's controller: kubectl get pods -A -l app.kubernetes.io/name=trainer, and its log.",
+)
+def controller_down(run: Snapshot) -> Seen | None:
+    """Trainer has done nothing about it"""
+    if run.jobset or not run.older(run.trainjob, _PATIENCE) or any("jobsets" in each for each in run.unread):
+        return None
+    return Seen(
+        sentence=f"Trainer has done nothing about it in {run.age(run.trainjob)}: there is neither a JobSet nor an "
+        f"event{_dead(run, 'trainer')}."
+    )
+
+
+@cause("trainer/new", "waiting", todo="Ask again in a minute.")
+def new(run: Snapshot) -> Seen | None:
+    """It was made just now"""
+    if run.jobset:
+        return None
+    return Seen(
+        sentence=f"It was made {run.age(run.trainjob)} ago, and Trainer has not made its JobSet {name(run.jobset) or run.name} yet."
+    )
+
+
+OVER: tuple[Cause, ...] = (complete, deadline, *(_dead_of(kind) for kind in KINDS), failed)
+BEGUN: tuple[Cause, ...] = (other_manager, runtime_missing, refused)
+NOTHING: tuple[Cause, ...] = (controller_down, new)
