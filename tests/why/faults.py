@@ -62,7 +62,21 @@ def surroundings(namespace: str) -> list[Manifest]:
         cluster_queue("flavorless", "1", flavor="nowhere"),
         cluster_queue("elsewhere", "1", namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": "elsewhere"}}),
         cluster_queue("racks", "100", flavor=f"{namespace}-racks"),
-        *(local_queue(name) for name in ("wide", "small", "stopped", "flavorless", "elsewhere", "racks", "dangling")),
+        flavor("tainted", nodeTaints=[{"key": "example.com/gpu", "value": "yes", "effect": "NoSchedule"}]),
+        cluster_queue("tainted", "1", flavor=f"{namespace}-tainted"),
+        volcano("closing"),
+        cluster_queue("checkless", "1", admissionChecksStrategy={"admissionChecks": [{"name": "nowhere"}]}),
+        cluster_queue("checked", "1", admissionChecksStrategy={"admissionChecks": [{"name": f"{namespace}-check"}]}),
+        {
+            "apiVersion": KUEUE,
+            "kind": "AdmissionCheck",
+            "metadata": {"name": f"{namespace}-check"},
+            "spec": {"controllerName": "example.com/nobody"},
+        },
+        *(
+            local_queue(name)
+            for name in ("wide", "small", "stopped", "flavorless", "elsewhere", "racks", "tainted", "checkless", "checked", "dangling")
+        ),
         volcano("small", cpu="40m"),
         volcano("large"),
         {
@@ -189,15 +203,32 @@ def _volcano(namespace: str, queue: str, *edits: Callable[[Manifest], None], sch
     }
 
 
+def _beside(run: str) -> Manifest:
+    selector = {"matchLabels": {"jobset.sigs.k8s.io/jobset-name": run}}
+    return {"requiredDuringSchedulingIgnoredDuringExecution": [{"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}]}
+
+
 def _apart(run: str) -> Callable[[Manifest], None]:
     """No two pods of the run on one node."""
-    selector = {"matchLabels": {"jobset.sigs.k8s.io/jobset-name": run}}
-    terms = [{"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}]
-    return _pod(affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}})
+    return _pod(affinity={"podAntiAffinity": _beside(run)})
 
 
 _INDEX = "import os, time; index = int(os.environ['JOB_COMPLETION_INDEX'])\n"
 _UNLABELLED: Callable[[Manifest], None] = lambda jobset: jobset["spec"]["replicatedJobs"][0]["template"].pop("metadata")  # noqa: E731
+_LATE = "import tensorflow as tf\ntf.constant(1)\ntf.distribute.MultiWorkerMirroredStrategy()"
+
+
+def _prepared(jobset: Manifest) -> None:
+    """A first Job that never ends, which the workers wait for."""
+    workers = jobset["spec"]["replicatedJobs"][0]
+    prepare = copy.deepcopy(workers)
+    prepare["name"] = "prepare"
+    del prepare["template"]["metadata"]
+    prepare["template"]["spec"]["template"]["spec"]["containers"][0]["command"] = ["sleep", "3000"]
+    workers["dependsOn"] = [{"name": "prepare", "status": "Complete"}]
+    jobset["spec"]["replicatedJobs"] = [prepare, workers]
+
+
 _TOPOLOGY = {
     "runtimePatches": [
         {
@@ -313,5 +344,35 @@ def faults(namespace: str) -> dict[str, list[Manifest]]:
             command=["sh", "-c", "test $JOB_COMPLETION_INDEX = 0 && exec sleep 3000; exec python3 /code/tfrun.py -- sleep 3000"],
         ),
         trainjob("no-ancestor", edit=_UNLABELLED),
+        trainjob("preempted", queue="small", requests={"cpu": "20m", "memory": "64Mi"}),
+        trainjob("preempting", queue="small", labels={"kueue.x-k8s.io/priority-class": f"{namespace}-first"}),
+        trainjob("no-check", queue="checkless"),
+        trainjob("check-pending", queue="checked"),
+        trainjob("drained", queue="wide"),
+        trainjob(
+            "gathering",
+            command=["sh", "-c", "test $JOB_COMPLETION_INDEX = 1 && exec sleep 3000; exec python3 /code/tfrun.py -- sleep 3000"],
+        ),
+        trainjob("killed", _INDEX + "time.sleep(3)\nif index == 1: os.kill(os.getpid(), 9)\ntime.sleep(3000)"),
+        trainjob("no-program", command=["python3", "/code/tfrun.py", "--", "trian"]),
+        trainjob("strategy-late", _LATE, workers=1, resources={"limits": {"memory": "2Gi"}}),
+        trainjob("over-quota"),
+        trainjob("tainted", queue="tainted"),
+        trainjob("above-limit", queue="wide", resources={"limits": {"cpu": "5m"}}),
+        trainjob("no-neighbour", edit=_pod(affinity={"podAffinity": _beside("nobody")})),
+        trainjob(
+            "stays",
+            _INDEX + "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(3000)",
+            edit=_pod(terminationGracePeriodSeconds=60),
+        ),
+        trainjob("volcano-closed", requests=big, **_volcano(namespace, "closing")),
+        trainjob("no-folder", edit=_pod(volumes=[{"name": "code", "hostPath": {"path": "/nowhere", "type": "Directory"}}])),
+        trainjob("gated", edit=_pod(schedulingGates=[{"name": "example.com/wait"}])),
+        trainjob("initializer", edit=_prepared),
+        trainjob("no-sandbox", edit=_pod(securityContext={"sysctls": [{"name": "net.ipv4.ping_group_range", "value": "none"}]})),
+        trainjob("root-refused", edit=_pod(securityContext={"runAsNonRoot": True, "runAsUser": 0})),
+        trainjob("no-room", workers=1, requests={"cpu": "1900m", "memory": "64Mi"}),
+        trainjob("volcano-no-room", workers=1, requests={"cpu": "1900m", "memory": "64Mi"}, **_volcano(namespace, "large")),
+        trainjob("volcano-node-selector", **_volcano(namespace, "large", _pod(nodeSelector={"pool": "v100"}))),
     ]
     return {each[-1]["metadata"]["name"]: each for each in found}

@@ -1,6 +1,6 @@
 """Records what `gate why` reads about a TrainJob as a fixture:
 
-python -m tests.why.record KUBECONFIG NAMESPACE TRAINJOB…    writes tests/why/fixtures/TRAINJOB.json
+python -m tests.why.record KUBECONFIG NAMESPACE TRAINJOB[=FIXTURE]…    writes tests/why/fixtures/FIXTURE.json
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def record(found: snapshot.Snapshot, fixture: str) -> None:
 def main(kubeconfig: str, namespace: str, *names: str) -> None:
     connection = cluster.connect(Path(kubeconfig))
     for each in names:
-        record(collect.one(connection, namespace, each), each)
+        trainjob, _, fixture = each.partition("=")
+        record(collect.one(connection, namespace, trainjob), fixture or trainjob)
 
 
 if __name__ == "__main__":

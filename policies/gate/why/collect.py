@@ -41,11 +41,11 @@ class _Reader:
         try:
             return self.cluster.objects(wanted)
         except Unreadable as error:
-            self._note(wanted, None, error)
+            self._note(wanted, None, error, "other" if namespace else "all")
             return self.read(kind, namespace) if namespace else []
 
-    def _note(self, kind: Kind, namespace: str | None, error: Unreadable) -> None:
-        where = f" of namespace {namespace}" if namespace and kind.namespaced else " of all namespaces" if kind.namespaced else ""
+    def _note(self, kind: Kind, namespace: str | None, error: Unreadable, which: str = "all") -> None:
+        where = f" of namespace {namespace}" if namespace and kind.namespaced else f" of {which} namespaces" if kind.namespaced else ""
         said = f"could not read {kind.plural}{where}: {error}"
         if said not in self.unread:
             self.unread.append(said)

@@ -11,6 +11,7 @@ from gate import rules
 from gate.model import Manifest, get
 from gate.why.snapshot import Snapshot, condition, index, moment_of, name, phase, statuses
 
+_COUNT = "trainer/worker-count"
 _LONE = "jobset/backoff-limit-zero"  # its symptoms are also what the others of a gang say when one has died
 
 
@@ -130,6 +131,8 @@ def _death(run: Snapshot, pod: Manifest, end: Manifest | None) -> Death:
         kind, what = "bad-value", f"{worker} was started with a value that cannot work: {line}"
     elif code == 81:
         kind, what = "no-agreement", f"the workers did not agree on who they are; {worker} said: {line}"
+        waited = re.search(r"\d+ of (\d+) workers, waiting for index", line)
+        found = (_COUNT, line) if waited and int(waited[1]) > run.workers else found
     elif code > 128 or code == 82:
         kind, what = "stopped", f"{worker} was ended by {_signal(code)}{f'; its last line: {line}' if line else ''}"
     elif end is None:
@@ -138,6 +141,13 @@ def _death(run: Snapshot, pod: Manifest, end: Manifest | None) -> Death:
     else:
         kind, what = "crashed", f"{worker} ended with status {code}{f': {line}' if line else ', and wrote nothing'}"
     return Death(kind=kind, pod=called, what=what.rstrip("."), line=line, evidence=tuple(evidence), rule=found[0] if found else None)
+
+
+def deleted(run: Snapshot) -> list[str]:
+    """The pods of the run that were deleted from outside: killed, gone, and not by their Job."""
+    by_job = {str(each.get("message")).removeprefix("Deleted pod: ") for each in run.events(None, "SuccessfulDelete")}
+    killed = dict.fromkeys(str(get(each, ("involvedObject", "name"))) for each in run.events(None, "Killing"))
+    return [each for each in killed if each not in by_job and not run.one("Pod", each)]
 
 
 def _signal(code: int) -> str:
@@ -161,9 +171,14 @@ def lines(text: str) -> list[str]:
 
 def last_line(text: str) -> str:
     """The line that says most of how a log ends: the last error of tfrun or of Python, else the last line; at most 300 characters."""
-    found = [each for each in lines(text) if not each.startswith("unable to retrieve container logs")]
+    found: list[str] = []
+    for each in lines(text):
+        if each.startswith("tfrun: starting worker"):
+            found = []  # what stands before says nothing about the training
+        elif not each.startswith("unable to retrieve container logs"):
+            found.append(each)
     errors = [each for each in found if re.match(r"tfrun: error:|([A-Za-z_][\w.]*(Error|Exception|Interrupt)|SystemExit)\b", each)]
-    said = (errors or found or [""])[-1].strip()
+    said = (errors or found or [""])[-1].strip().removeprefix("tfrun: ").removeprefix("error: ").partition(" Look at those pods: ")[0]
     return said if len(said) <= 300 else said[:299] + "…"
 
 

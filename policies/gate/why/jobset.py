@@ -59,7 +59,7 @@ def jobs_refused(run: Snapshot) -> Seen | None:
 )
 def controller_down(run: Snapshot) -> Seen | None:
     """There is a JobSet, and nothing is made of it"""
-    if not run.jobset or run.jobs or not run.older(run.jobset, _PATIENCE) or any("jobs " in each for each in run.unread):
+    if not run.jobset or run.jobs or not run.older(run.jobset, _PATIENCE) or run.unknown("jobs"):
         return None
     return Seen(sentence=f"Its JobSet has been there for {run.age(run.jobset)}, but JobSet has made no Job of it{_dead(run, 'jobset')}.")
 
@@ -89,9 +89,9 @@ def pods_refused(run: Snapshot) -> Seen | None:
         return None
     said = " ".join(str(events[0].get("message", "")).removeprefix("Error creating: ").split())
     rule, words = _why(said)
-    count = "none of its pods" if not run.pods else f"{missing} of its {run.workers} pods not"
+    count = "its pods" if not run.pods else f"{missing} of its {run.workers} pods"
     return Seen(
-        sentence=f"The API server lets in {count}: {_stop(words)}",
+        sentence=f"The API server refuses {count}: {_stop(words)}",
         evidence=(f"Job {events[0]['involvedObject']['name']}: FailedCreate: {said}",),
         rule=rule,
     )
@@ -121,7 +121,7 @@ def waits_for_another(run: Snapshot) -> Seen | None:
 )
 def no_pods(run: Snapshot) -> Seen | None:
     """There is a Job, and no pod is made of it"""
-    if not run.jobs or run.pods or not run.older(run.jobs[-1], _PATIENCE) or any("pods" in each for each in run.unread):
+    if not run.jobs or run.pods or not run.older(run.jobs[-1], _PATIENCE) or run.unknown("pods"):
         return None
     return Seen(sentence=f"Its Job {name(run.jobs[-1])} has been there for {run.age(run.jobs[-1])}, but has no pod.")
 

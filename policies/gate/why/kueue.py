@@ -48,7 +48,7 @@ def priority_class(run: Snapshot) -> Seen | None:
     wanted = label(run.trainjob, _PRIORITY)
     if not _waits(run) or run.workload or not wanted or run.one("WorkloadPriorityClass", wanted):
         return None
-    if any("workloadpriorityclasses" in each for each in run.unread):
+    if run.unknown("workloadpriorityclasses"):
         return None
     return Seen(
         sentence=f"Kueue makes no Workload for it, because there is no WorkloadPriorityClass {wanted}, which its label names: "
@@ -65,7 +65,7 @@ def priority_class(run: Snapshot) -> Seen | None:
 )
 def no_workload(run: Snapshot) -> Seen | None:
     """Kueue has made no Workload for a run with a queue label"""
-    if not _waits(run) or run.workload or not run.older(run.trainjob, _PATIENCE) or any("workloads" in each for each in run.unread):
+    if not _waits(run) or run.workload or not run.older(run.trainjob, _PATIENCE) or run.unknown("workloads"):
         return None
     return Seen(
         sentence=f"It waits in Kueue's queue {run.queue}, but Kueue has made no Workload for it in {run.age(run.trainjob)}"
@@ -110,11 +110,11 @@ def deactivated(run: Snapshot) -> Seen | None:
     """Its Workload was deactivated: by hand, or because it was put back too often or ran too long"""
     if get(run.workload, ("spec", "active")) is not False:
         return None
-    evicted = condition(run.workload, "Evicted") or {}
+    found = condition(run.workload, "Evicted")
+    why = found if found and str(found.get("reason")).startswith("Deactivated") else None
     return Seen(
         sentence=f"Its Workload {name(run.workload)} is deactivated (spec.active: false), so Kueue leaves it alone until somebody "
-        f"activates it{': ' + _stop(evicted['message']) if evicted.get('message') else '.'}",
-        evidence=tuple(f"Workload: Evicted: {evicted.get('reason')}: {evicted.get('message')}" for _ in evicted and [0]),
+        f"activates it{': ' + _stop(why['message']) if why else '.'}",
     )
 
 
@@ -260,6 +260,24 @@ def flavor(run: Snapshot) -> Seen | None:
 
 
 @cause(
+    "kueue/resources-refused",
+    "stuck",
+    todo="Make another run whose requests keep the LimitRange of the namespace and are not above their limits.",
+)
+def resources_refused(run: Snapshot) -> Seen | None:
+    """Its requests are above its limits, or outside of a LimitRange"""
+    match = re.match(r"(resources validation failed|resources didn't satisfy LimitRange constraints): (.*)", _told(run))
+    if not match:
+        return None
+    above = "requests must not exceed its limits" in match[2]
+    return Seen(
+        sentence=f"Kueue will never admit it: {_stop(match[0])}",
+        evidence=_said(run),
+        rule="resources/requests-below-limits" if above else None,
+    )
+
+
+@cause(
     "kueue/preempted",
     "waiting",
     todo="Nothing: it is queued again and resumes from its checkpoint when the quota is free. Who must not be stopped needs a higher "
@@ -308,7 +326,7 @@ def admission_check(run: Snapshot) -> Seen | None:
     if not _waits(run) or not reserved or condition(run.workload, "Admitted"):
         return None
     checks = [each for each in get(run.workload, ("status", "admissionChecks"), []) or [] if each.get("state") != "Ready"]
-    said = "; ".join(f"{each.get('name')} is {each.get('state')}{': ' + each['message'] if each.get('message') else ''}" for each in checks)
+    said = "; ".join(f"{each.get('name')} ({each.get('state')}{': ' + each['message'] if each.get('message') else ''})" for each in checks)
     return Seen(
         sentence=f"Its quota has been reserved for {run.age(reserved.get('lastTransitionTime'))}; it waits for "
         f"{'the admission check ' + _stop(said) if said else 'admission.'}"
@@ -328,7 +346,7 @@ def quota_held(run: Snapshot) -> Seen | None:
     if not needs:
         return None
     queue = name(run.cluster_queue)
-    lacks = ", ".join(f"{amount.rstrip(',')} of {resource} (flavor {flavor})" for resource, flavor, amount in needs)
+    lacks = ", ".join(f"{amount.rstrip(',')} more of {resource} (flavor {flavor})" for resource, flavor, amount in needs)
     holders = [
         each
         for each in run.all("Workload")
@@ -336,17 +354,19 @@ def quota_held(run: Snapshot) -> Seen | None:
     ]
     others = [_job_of(each) for each in holders if each is not run.workload]
     held = f"; held by {_few(others)}" if others else ""
-    return Seen(sentence=f"It waits in ClusterQueue {queue} for {lacks} more{held}.", evidence=_said(run))
+    return Seen(sentence=f"It waits in ClusterQueue {queue} for {lacks}{held}.", evidence=_said(run))
 
 
 @cause("kueue/waiting", "waiting", todo="kubectl describe workload -n {namespace} {workload} says more.")
 def waiting(run: Snapshot) -> Seen | None:
     """It waits in its queue for another reason, in Kueue's own words"""
-    if not _waits(run) or not run.workload:
+    if not _waits(run):
         return None
     told = _told(run)
     if not told:
-        return Seen(sentence=f"It waits in Kueue's queue {run.queue}; Kueue has not said anything yet.")
+        silent = "Kueue has not said anything yet" if run.workload else "Kueue has made no Workload for it yet"
+        why = "its Workload could not be read" if run.unknown("workloads") else silent
+        return Seen(sentence=f"It waits in Kueue's queue {run.queue}; {why}.")
     return Seen(sentence=f"It waits in Kueue's queue {run.queue}: {_stop(told)}", evidence=_said(run))
 
 
@@ -360,8 +380,6 @@ def suspended(run: Snapshot) -> Seen | None:
     """Somebody suspended it"""
     if not get(run.trainjob, ("spec", "suspend")):
         return None
-    if run.queue:
-        return Seen(sentence=f"It waits in Kueue's queue {run.queue}, for which Kueue has made no Workload yet.")
     since = condition(run.trainjob, "Suspended") or {}
     return Seen(
         sentence=f"It has been suspended (spec.suspend: true) for {run.age(since.get('lastTransitionTime') or run.trainjob)}, and no "
@@ -396,6 +414,7 @@ CAUSES: tuple[Cause, ...] = (
     never_fits,
     topology,
     flavor,
+    resources_refused,
     preempted,
     evicted,
     admission_check,

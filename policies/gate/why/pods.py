@@ -43,7 +43,7 @@ def _waiting(run: Snapshot, *reasons: str) -> tuple[Manifest, str, str] | None:
 
 
 def _of(run: Snapshot, wanted: int) -> str:
-    return f"none of its {run.workers} pods" if wanted == run.workers else f"{wanted} of its {run.workers} pods not"
+    return f"its {run.workers} pods" if wanted == run.workers else f"{wanted} of its {run.workers} pods"
 
 
 @cause(
@@ -283,8 +283,9 @@ def sandbox(run: Snapshot) -> Seen | None:
     if not events:
         return None
     pod, event = events[0]
+    said = str(event.get("message")).removeprefix("Failed to create pod sandbox: ").rpartition(" desc = ")[2]
     return Seen(
-        sentence=f"Node {get(pod, ('spec', 'nodeName'))} cannot make the sandbox of worker {index(pod)}: {_stop(event.get('message'))}",
+        sentence=f"Node {get(pod, ('spec', 'nodeName'))} cannot make the sandbox of worker {index(pod)}: {_stop(said)}",
         evidence=(f"Pod {name(pod)}: FailedCreatePodSandBox: {event.get('message')}",),
     )
 
@@ -324,13 +325,15 @@ def terminating(run: Snapshot) -> Seen | None:
     leaving = [pod for pod in run.pods if get(pod, ("metadata", "deletionTimestamp"))]
     if not leaving:
         return None
-    return Seen(sentence=f"{len(leaving)} of its {run.workers} pods are being deleted; new ones come when they are gone.")
+    due = min(str(get(pod, ("metadata", "deletionTimestamp"))) for pod in leaving)
+    late = f", the first {run.age(due)} after it should have ended" if run.older(due, _PATIENCE) else ""
+    return Seen(sentence=f"{len(leaving)} of its {run.workers} pods are being deleted{late}; new ones come when they are gone.")
 
 
 @cause("pods/missing", "waiting", todo="Ask again in a minute.")
 def missing(run: Snapshot) -> Seen | None:
     """Not all of its pods are there yet"""
-    if len(run.pods) >= run.workers or any(phase(pod) == "Succeeded" for pod in run.pods):
+    if run.unknown("pods") or len(run.pods) >= run.workers or any(phase(pod) == "Succeeded" for pod in run.pods):
         return None
     return Seen(sentence=f"{len(run.pods)} of its {run.workers} pods are there so far.")
 

@@ -5,6 +5,7 @@ Nothing here asks the cluster: a snapshot can be written to a file, and judged a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -113,6 +114,10 @@ class Snapshot:
         jobs = get(self.jobset, ("spec", "replicatedJobs"), [])
         wanted = sum(int(job.get("replicas", 1)) * int(get(job, ("template", "spec", "parallelism"), 1) or 1) for job in jobs)
         return wanted or int(get(self.trainjob, ("spec", "trainer", "numNodes"), 1) or 1)
+
+    def unknown(self, plural: str) -> bool:
+        """Whether objects of this kind could not be read: that there is none of them then says nothing."""
+        return any(re.match(f"could not read {plural}(:| of (?!other))", said) for said in self.unread)
 
     def events(self, about: Manifest | None = None, *reasons: str) -> list[Manifest]:
         """The events about an object (default: about anything of the run), newest first; of these reasons only, if any is given."""

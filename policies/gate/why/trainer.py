@@ -7,7 +7,7 @@ from typing import Any
 
 from gate.model import get
 from gate.why.causes import Cause, Seen, cause
-from gate.why.death import KINDS, death
+from gate.why.death import KINDS, death, deleted
 from gate.why.kueue import _dead, _stop
 from gate.why.snapshot import Snapshot, condition, created, moment_of, name
 
@@ -89,6 +89,25 @@ def _dead_of(kind: str) -> Cause:
     return Cause(id=failed.id, state=failed.state, title=about.title, todo=about.todo, rule=about.rule, look=failed.look)
 
 
+@cause("failed/pod-deleted", "failed", rule="jobset/restart-whole-gang")
+def pod_deleted(run: Snapshot) -> Seen | None:
+    """A pod was deleted from outside (drained, preempted, by hand), and no restart was left"""
+    over = condition(run.trainjob, "Failed")
+    gone = deleted(run) if over else []
+    if not over or not gone:
+        return None
+    count, most = restarts(run)
+    events = [each for pod in gone for each in run.events() if get(each, ("involvedObject", "name")) == pod]
+    why = next((each for each in events if each.get("reason") in ("Preempted", "TaintManagerEviction", "NodeNotReady")), None)
+    said = f" ({why['reason']}: {_stop(why.get('message')).rstrip('.')})" if why else ", by a drain or by hand"
+    return Seen(
+        sentence=f"It failed {run.age(over.get('lastTransitionTime'))} ago: its pod {gone[0]} was deleted from outside{said}, and "
+        + (f"its JobSet had used all {count} restarts." if most else "its JobSet may not restart (maxRestarts 0)."),
+        todo="Make another run; from a checkpoint it goes on where this one stopped. A higher maxRestarts survives more." if most else None,
+        rule="" if most else None,
+    )
+
+
 @cause(
     "trainer/failed",
     "failed",
@@ -114,7 +133,7 @@ def failed(run: Snapshot) -> Seen | None:
 @cause("trainer/runtime-missing", "stuck", rule="trainer/runtime-exists")
 def runtime_missing(run: Snapshot) -> Seen | None:
     """The runtime that it names does not exist (any more)"""
-    if run.runtime or any("trainingruntimes" in each for each in run.unread):
+    if run.runtime or run.unknown(f"{run.runtime_kind.lower()}s"):
         return None
     if run.jobset and not get(run.trainjob, ("spec", "suspend")):
         return None  # it runs by the snapshot that Trainer took
@@ -173,7 +192,7 @@ def refused(run: Snapshot) -> Seen | None:
 )
 def controller_down(run: Snapshot) -> Seen | None:
     """Trainer has done nothing about it"""
-    if run.jobset or not run.older(run.trainjob, _PATIENCE) or any("jobsets" in each for each in run.unread):
+    if run.jobset or not run.older(run.trainjob, _PATIENCE) or run.unknown("jobsets"):
         return None
     return Seen(
         sentence=f"Trainer has done nothing about it in {run.age(run.trainjob)}: there is neither a JobSet nor an "
@@ -187,10 +206,10 @@ def new(run: Snapshot) -> Seen | None:
     if run.jobset:
         return None
     return Seen(
-        sentence=f"It was made {run.age(run.trainjob)} ago, and Trainer has not made its JobSet {name(run.jobset) or run.name} yet."
+        sentence=f"It was made {run.age(run.trainjob)} ago, and Trainer has not made its JobSet yet."
     )
 
 
-OVER: tuple[Cause, ...] = (complete, deadline, *(_dead_of(kind) for kind in KINDS), failed)
+OVER: tuple[Cause, ...] = (complete, deadline, *(_dead_of(kind) for kind in KINDS), pod_deleted, failed)
 BEGUN: tuple[Cause, ...] = (other_manager, runtime_missing, refused)
 NOTHING: tuple[Cause, ...] = (controller_down, new)

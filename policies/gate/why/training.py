@@ -80,7 +80,7 @@ def worker_count(run: Snapshot) -> Seen | None:
 def not_answering(run: Snapshot) -> Seen | None:
     """A worker knows the address of worker 0, but worker 0 does not answer"""
     for worker, said in _gathering(run).items():
-        line = next((each for each in said[:4] if "does not answer" in each), None)
+        line = next((each for each in said[:6] if "does not answer" in each), None)
         if not line or not _late(run):
             continue
         policies = [name(each) for each in run.all("NetworkPolicy")]
@@ -140,9 +140,11 @@ def gathering(run: Snapshot) -> Seen | None:
     if not found:
         return None
     worker = min(found)
+    mute = [pod for pod in _running(run) if (logs := run.log(pod, previous=False)) and not any(tfrun_line(log.text) for log in logs)]
+    silent = f" In worker {index(mute[0])} tfrun has written nothing: does it run there?" if mute else ""
     return Seen(
-        sentence=f"{len(found)} of its {run.workers} workers have not been told to start; worker {worker} says: "
-        f"{found[worker][0].rstrip('.')}.",
+        sentence=f"{len(found)} of its {run.workers} workers have not been told to start; "
+        f"worker {worker} says: {found[worker][0].rstrip('.?')}.{silent}",
         evidence=_evidence(run, worker, found[worker][0]),
     )
 
@@ -212,5 +214,5 @@ def ending(run: Snapshot) -> Seen | None:
 
 
 BEFORE: tuple[Cause, ...] = (ancestor_label, worker_count)
-CAUSES: tuple[Cause, ...] = (worker_count, not_answering, not_in_dns, gathering, silent)
+CAUSES: tuple[Cause, ...] = (not_answering, not_in_dns, gathering, silent)
 END: tuple[Cause, ...] = (runs, ending)

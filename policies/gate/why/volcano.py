@@ -56,7 +56,7 @@ def _scheduling(run: Snapshot) -> tuple[str, ...]:
 @cause("volcano/queue-missing", "stuck", rule="queue/volcano-queue-exists")
 def queue_missing(run: Snapshot) -> Seen | None:
     """The queue of its PodGroup does not exist"""
-    if not _held_up(run) or _queue(run) or any("queues" in each for each in run.unread):
+    if not _held_up(run) or _queue(run) or run.unknown("queues"):
         return None
     return Seen(
         sentence=f"Its PodGroup names the Volcano queue {get(run.podgroup, ('spec', 'queue'))}, which does not exist.", evidence=_said(run)
@@ -158,10 +158,9 @@ def unschedulable(run: Snapshot) -> Seen | None:
     said = _said(run)
     if not _held_up(run) or not said:
         return None
-    match = re.search(r"Origin reason is (.*)", said[0])
-    return Seen(
-        sentence=f"Volcano does not find a node for each of its {run.workers} pods{f': {match[1]}' if match else ''}.", evidence=said
-    )
+    match = re.search(r"Origin reason is \S+: (.*)", "\n".join(said))
+    why = f": {match[1].rstrip('.')}" if match else ""
+    return Seen(sentence=f"Volcano does not find a node for each of its {run.workers} pods{why}.", evidence=said)
 
 
 CAUSES: tuple[Cause, ...] = (scheduler_name, queue_missing, queue_closed, never_fits)
