@@ -156,7 +156,8 @@ def _resources(target: Path) -> list[engine.Resource]:
 )
 @click.option("--context", metavar="NAME", help="A context of the kubeconfig (default: the current one).")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Format of the answer.")
-def why(trainjob: str | None, kubeconfig: Path | None, context: str | None, format_: str) -> None:
+@click.option("--causes", is_flag=True, help="Print what is recognised, as the table of policies/README.md, and ask no cluster.")
+def why(trainjob: str | None, kubeconfig: Path | None, context: str | None, format_: str, causes: bool) -> None:
     """Say why a live TRAINJOB does not train: what it waits for or died of, and what to do. Reads the cluster, changes nothing.
 
     Without TRAINJOB, or with NAMESPACE/ alone: all TrainJobs that are not Complete.
@@ -164,9 +165,12 @@ def why(trainjob: str | None, kubeconfig: Path | None, context: str | None, form
     \b
     Exit status: 0 it trains, is complete or waits its turn; 1 it failed or somebody must act; 2 the cluster could not be asked.
     """
-    from gate.why import collect, diagnose, report
+    from gate.why import collect, diagnose, report, table
     from gate.why.cluster import connect
 
+    if causes:
+        click.echo(table())
+        return
     cluster = connect(kubeconfig, context)
     namespace, _, name = (trainjob or "").rpartition("/")
     runs = [collect.one(cluster, namespace or cluster.namespace, name)] if name else collect.unfinished(cluster, namespace or None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,10 @@ def test_the_role_is_enough_and_less_is_said(namespace: Namespace, tmp_path: Pat
     made(namespace, "too-large")
     namespace.wait("it has pods", lambda: len(namespace.pods("too-large")) == 2)
     kubeconfig = user(namespace, tmp_path)
+    unknown = tmp_path / "unknown"
+    unknown.write_text(re.sub(r"token: .*", "token: none", kubeconfig.read_text(encoding="utf-8")), encoding="utf-8")
+    done = gate("why", "--kubeconfig", unknown)
+    assert (done.exit_code, done.stderr.endswith("does not accept the credentials of the kubeconfig (401 Unauthorized)\n")) == (2, True)
     place = f"{namespace.name}/too-large"
     done = gate("why", place, "--kubeconfig", kubeconfig)
     assert (done.exit_code, done.stderr) == (2, f"gate: could not read TrainJob {place}: forbidden\n")

@@ -451,6 +451,18 @@ def _disrupted(document: dict[str, Any]) -> None:
         )
 
 
+def _deleted(document: dict[str, Any]) -> None:
+    for job in each(document, "TrainJob"):
+        job["metadata"].update(deletionTimestamp=document["now"], finalizers=["foregroundDeletion"])
+
+
+def _tainted(document: dict[str, Any]) -> None:
+    for pod in each(document, "Pod"):
+        for found in pod["status"].get("conditions", []):
+            if found.get("message"):
+                found["message"] = "0/1 nodes are available: 1 node(s) had untolerated taint(s). preemption: not helpful."
+
+
 def _unread(document: dict[str, Any]) -> None:
     without("Pod", "Job", "Event")(document)
     document["unread"] = ["could not read jobs of namespace b1-why: forbidden", "could not read pods of namespace b1-why: forbidden"]
@@ -562,6 +574,20 @@ DERIVED: list[tuple[str, Callable[[dict[str, Any]], None], int, str, str]] = [
         "failed/disrupted",
         "It failed 49 s ago: worker 0 (evicted-node-0-0-gbm7f) was stopped by the cluster "
         "(TerminationByKubelet: Pod was terminated in response to imminent node shutdown).",
+    ),
+    (
+        "held-by",
+        _deleted,
+        300,
+        "trainer/deleting",
+        "It is being deleted, for 5 min now; foregroundDeletion holds it; 2 of its pods are there.",
+    ),
+    (
+        "too-large",
+        _both(without("Node"), _tainted),
+        0,
+        "pods/no-matching-node",
+        "No node is one that its pods may run on: 1 of 1 had untolerated taint(s).",
     ),
     (
         "split",

@@ -29,7 +29,7 @@ class Diagnosis:
 
 @cause("unknown", "stuck", todo="kubectl describe trainjob -n {namespace} {name}, and the objects in the tree above.")
 def _unknown(run: Snapshot) -> Seen | None:
-    """None of the above"""
+    """None of these"""
     lacking = f" ({run.unread[0]})" if run.unread else ""
     return Seen(sentence=f"What was read of it does not say why it does not train{lacking}.")
 
@@ -64,6 +64,13 @@ def diagnose(run: Snapshot) -> Diagnosis:
     if rule and (not todo or seen.rule):
         todo = " ".join(rules.rules()[rule].fix.split())
     return Diagnosis(cause=found.id, state=found.state, sentence=seen.sentence, todo=todo, rule=rule, evidence=seen.evidence)
+
+
+def table() -> str:
+    """The table of causes in policies/README.md, in the order in which they are tried."""
+    rows = ["| cause | state | what is recognised | rule |", "| --- | --- | --- | --- |"]
+    rows += [f"| `{each.id}` | {each.state} | {each.title} | {f'`{each.rule}`' if each.rule else ''} |" for each in CAUSES]
+    return "\n".join(rows)
 
 
 def _names(run: Snapshot, seen: Seen) -> dict[str, str]:

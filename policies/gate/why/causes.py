@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from gate.why.snapshot import Snapshot
+from gate.model import get
+from gate.why.snapshot import Snapshot, label, name
 
 State = Literal["fine", "waiting", "stuck", "failed"]
 
@@ -40,3 +41,23 @@ def cause(id: str, state: State, *, todo: str = "", rule: str | None = None) -> 
         return Cause(id=id, state=state, title=(look.__doc__ or "").strip(), todo=todo, rule=rule, look=look)
 
     return made
+
+
+def stop(text: object) -> str:
+    """A message as the end of a sentence."""
+    words = " ".join(str(text).split())
+    return words if words.endswith((".", "!", "?")) else f"{words}."
+
+
+def few(names: list[str]) -> str:
+    """The first of several names, and how many more there are."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def down(run: Snapshot, controller: str) -> str:
+    """That a controller's Deployment has no ready pod, if that is known."""
+    deployments = [
+        each for each in run.all("Deployment") if label(each, "app.kubernetes.io/name") == controller or label(each, "app") == controller
+    ]
+    down = [each for each in deployments if not get(each, ("status", "availableReplicas"))]
+    return f": Deployment {get(down[0], ('metadata', 'namespace'))}/{name(down[0])} has no ready pod" if down else ""

@@ -121,7 +121,7 @@ class Cluster:
                 self.versions[group] = self._json(f"/apis/{group}")["preferredVersion"]["groupVersion"]
             except Unreadable as error:
                 if error.status != 404:
-                    raise
+                    raise GateError(f"{self.api.configuration.host} does not say which APIs it has (/apis/{group}): {error}") from error
                 self.versions[group] = None
         return self.versions[group]
 

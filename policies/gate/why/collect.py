@@ -13,7 +13,8 @@ from gate.why.cluster import KINDS, Cluster, Kind, Unreadable
 from gate.why.snapshot import JOBSET_NAME, Log, Snapshot, condition, index, name, phase
 
 _LINES = 40  # of each log
-_LOGS = 6  # pods of a run whose logs are read: those that failed first, then worker 0 and the next ones
+_LOGS = 6  # pods of a run whose logs are read: those that failed first, then worker 0 and the next ones; of several runs, fewer
+_LOGS_OF_MANY = 2
 _CONTROLLERS = (
     "app.kubernetes.io/name in (trainer,kubeflow-trainer,jobset,kueue)",
     "app in (volcano-scheduler,volcano-controller)",
@@ -126,7 +127,7 @@ def _snapshots(cluster: Cluster, jobs: Sequence[Manifest], namespace: str | None
             objects=[_lean(each) for each in [job, *ours] if _concerns(each, job, mine)],
             groups=groups,
         )
-        logs = _logs(reader, run)
+        logs = _logs(reader, run, _LOGS if len(jobs) == 1 else _LOGS_OF_MANY)
         found.append(_with(run, logs, reader.unread))
     return found
 
@@ -187,7 +188,7 @@ def _lean(manifest: Manifest) -> Manifest:
     return {**manifest, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
 
 
-def _logs(reader: _Reader, run: Snapshot) -> list[Log]:
+def _logs(reader: _Reader, run: Snapshot, pods: int) -> list[Log]:
     """The ends of the logs that say most: of those that failed, of worker 0, of the next ones."""
     begun = [
         pod
@@ -198,7 +199,7 @@ def _logs(reader: _Reader, run: Snapshot) -> list[Log]:
         )
     ]
     logs = []
-    for pod in sorted(begun, key=lambda pod: (phase(pod) != "Failed", index(pod)))[:_LOGS]:
+    for pod in sorted(begun, key=lambda pod: (phase(pod) != "Failed", index(pod)))[:pods]:
         for status in get(pod, ("status", "containerStatuses"), []) or []:
             lives = [False] if get(status, ("state", "running")) or get(status, ("state", "terminated")) else []
             for previous in [*lives, *([True] if status.get("restartCount") else [])]:

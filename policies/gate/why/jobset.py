@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 from gate.model import get
-from gate.why.causes import Cause, Seen, cause
+from gate.why.causes import Cause, Seen, cause, down, stop
 from gate.why.death import death
-from gate.why.kueue import _dead, _stop
 from gate.why.snapshot import Snapshot, attempt, condition, index, name, phase
 from gate.why.trainer import restarts
 
@@ -46,7 +45,7 @@ def jobs_refused(run: Snapshot) -> Seen | None:
     said = " ".join(str(events[0].get("message", "")).split())
     rule, words = _why(said)
     return Seen(
-        sentence=f"JobSet cannot make its Jobs: {_stop(words)}",
+        sentence=f"JobSet cannot make its Jobs: {stop(words)}",
         evidence=(f"JobSet {run.name}: {events[0]['reason']}: {said}",),
         rule=rule,
     )
@@ -61,7 +60,7 @@ def controller_down(run: Snapshot) -> Seen | None:
     """There is a JobSet, and nothing is made of it"""
     if not run.jobset or run.jobs or not run.older(run.jobset, _PATIENCE) or run.unknown("jobs"):
         return None
-    return Seen(sentence=f"Its JobSet has been there for {run.age(run.jobset)}, but JobSet has made no Job of it{_dead(run, 'jobset')}.")
+    return Seen(sentence=f"Its JobSet has been there for {run.age(run.jobset)}, but JobSet has made no Job of it{down(run, 'jobset')}.")
 
 
 @cause(
@@ -91,7 +90,7 @@ def pods_refused(run: Snapshot) -> Seen | None:
     rule, words = _why(said)
     count = "its pods" if not run.pods else f"{missing} of its {run.workers} pods"
     return Seen(
-        sentence=f"The API server refuses {count}: {_stop(words)}",
+        sentence=f"The API server refuses {count}: {stop(words)}",
         evidence=(f"Job {events[0]['involvedObject']['name']}: FailedCreate: {said}",),
         rule=rule,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gate.model import Manifest, get
-from gate.why.causes import Cause, Seen, cause
+from gate.why.causes import Cause, Seen, cause, down, few, stop
 from gate.why.snapshot import Snapshot, condition, label, name
 
 _PRIORITY = "kueue.x-k8s.io/priority-class"
@@ -69,17 +69,8 @@ def no_workload(run: Snapshot) -> Seen | None:
         return None
     return Seen(
         sentence=f"It waits in Kueue's queue {run.queue}, but Kueue has made no Workload for it in {run.age(run.trainjob)}"
-        f"{_dead(run, 'kueue')}."
+        f"{down(run, 'kueue')}."
     )
-
-
-def _dead(run: Snapshot, controller: str) -> str:
-    """That a controller's Deployment has no ready pod, if that is known."""
-    deployments = [
-        each for each in run.all("Deployment") if label(each, "app.kubernetes.io/name") == controller or label(each, "app") == controller
-    ]
-    down = [each for each in deployments if not get(each, ("status", "availableReplicas"))]
-    return f": Deployment {get(down[0], ('metadata', 'namespace'))}/{name(down[0])} has no ready pod" if down else ""
 
 
 @cause(
@@ -114,14 +105,8 @@ def deactivated(run: Snapshot) -> Seen | None:
     why = found if found and str(found.get("reason")).startswith("Deactivated") else None
     return Seen(
         sentence=f"Its Workload {name(run.workload)} is deactivated (spec.active: false), so Kueue leaves it alone until somebody "
-        f"activates it{': ' + _stop(why['message']) if why else '.'}",
+        f"activates it{': ' + stop(why['message']) if why else '.'}",
     )
-
-
-def _stop(text: object) -> str:
-    """A message as the end of a sentence."""
-    words = " ".join(str(text).split())
-    return words if words.endswith((".", "!", "?")) else f"{words}."
 
 
 @cause("kueue/local-queue-missing", "stuck", rule="queue/local-queue-exists")
@@ -271,7 +256,7 @@ def resources_refused(run: Snapshot) -> Seen | None:
         return None
     above = "requests must not exceed its limits" in match[2]
     return Seen(
-        sentence=f"Kueue will never admit it: {_stop(match[0])}",
+        sentence=f"Kueue will never admit it: {stop(match[0])}",
         evidence=_said(run),
         rule="resources/requests-below-limits" if above else None,
     )
@@ -309,7 +294,7 @@ def evicted(run: Snapshot) -> Seen | None:
     if not _waits(run) or not found:
         return None
     return Seen(
-        sentence=f"Kueue stopped it {run.age(found.get('lastTransitionTime'))} ago ({found.get('reason')}): {_stop(found.get('message'))}",
+        sentence=f"Kueue stopped it {run.age(found.get('lastTransitionTime'))} ago ({found.get('reason')}): {stop(found.get('message'))}",
         evidence=_said(run) if _told(run) else (),
     )
 
@@ -329,7 +314,7 @@ def admission_check(run: Snapshot) -> Seen | None:
     said = "; ".join(f"{each.get('name')} ({each.get('state')}{': ' + each['message'] if each.get('message') else ''})" for each in checks)
     return Seen(
         sentence=f"Its quota has been reserved for {run.age(reserved.get('lastTransitionTime'))}; it waits for "
-        f"{'the admission check ' + _stop(said) if said else 'admission.'}"
+        f"{'the admission check ' + stop(said) if said else 'admission.'}"
     )
 
 
@@ -353,7 +338,7 @@ def quota_held(run: Snapshot) -> Seen | None:
         if get(each, ("status", "admission", "clusterQueue")) == queue and not condition(each, "Finished")
     ]
     others = [_job_of(each) for each in holders if each is not run.workload]
-    held = f"; held by {_few(others)}" if others else ""
+    held = f"; held by {few(others)}" if others else ""
     return Seen(sentence=f"It waits in ClusterQueue {queue} for {lacks}{held}.", evidence=_said(run))
 
 
@@ -367,7 +352,7 @@ def waiting(run: Snapshot) -> Seen | None:
         silent = "Kueue has not said anything yet" if run.workload else "Kueue has made no Workload for it yet"
         why = "its Workload could not be read" if run.unknown("workloads") else silent
         return Seen(sentence=f"It waits in Kueue's queue {run.queue}; {why}.")
-    return Seen(sentence=f"It waits in Kueue's queue {run.queue}: {_stop(told)}", evidence=_said(run))
+    return Seen(sentence=f"It waits in Kueue's queue {run.queue}: {stop(told)}", evidence=_said(run))
 
 
 @cause(
@@ -393,10 +378,6 @@ def _job_of(workload: Manifest) -> str:
     owners = get(workload, ("metadata", "ownerReferences"), []) or []
     called = owners[0].get("name") if owners else name(workload)
     return f"{get(workload, ('metadata', 'namespace'))}/{called}"
-
-
-def _few(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 CAUSES: tuple[Cause, ...] = (

@@ -7,8 +7,7 @@ from decimal import Decimal
 
 from gate.model import Manifest, get
 from gate.resolve import asked
-from gate.why.causes import Cause, Seen, cause
-from gate.why.kueue import _stop
+from gate.why.causes import Cause, Seen, cause, stop
 from gate.why.snapshot import Snapshot, condition, index, name, phase, statuses
 from gate.why.volcano import amounts
 
@@ -140,7 +139,7 @@ def no_matching_node(run: Snapshot) -> Seen | None:
     if not match or any(phase(pod) == "Running" for pod in run.pods):
         return None
     total, reasons = int(match[1]), match[2]
-    counted = re.findall(r"(\d+) node\(s\) (didn't match Pod's node affinity/selector|had untolerated taint[^,.]*)", reasons)
+    counted = re.findall(r"(\d+) node\(s\) (didn't match Pod's node affinity/selector|had untolerated taint(?:\(s\)| \{[^}]*\})?)", reasons)
     if not counted or sum(int(count) for count, _ in counted) < total:
         return None
     selector = get(_homeless(run)[0], ("spec", "nodeSelector"), {}) or {}
@@ -164,7 +163,7 @@ def split(run: Snapshot) -> Seen | None:
     reason = said.partition(": ")[2] or said
     return Seen(
         sentence=f"{len(running)} of its {run.workers} pods run and hold their resources; worker "
-        f"{', '.join(str(index(pod)) for pod in _homeless(run)[:8])} has no node: {_stop(reason)}",
+        f"{', '.join(str(index(pod)) for pod in _homeless(run)[:8])} has no node: {stop(reason)}",
         evidence=evidence,
     )
 
@@ -197,7 +196,7 @@ def unschedulable(run: Snapshot) -> Seen | None:
     said, evidence = _told(run)
     if not said:
         return None
-    return Seen(sentence=f"The scheduler finds no node for {_of(run, len(_homeless(run)))}: {_stop(said)}", evidence=evidence)
+    return Seen(sentence=f"The scheduler finds no node for {_of(run, len(_homeless(run)))}: {stop(said)}", evidence=evidence)
 
 
 @cause(
@@ -217,7 +216,7 @@ def image(run: Snapshot) -> Seen | None:
     told = next((str(each.get("message")) for each in run.events(pod, "Failed") if "pull image" in str(each.get("message"))), message)
     cause_ = re.split(r"failed to do request: |failed to resolve reference \"[^\"]*\": ", told)[-1]
     return Seen(
-        sentence=f"The image {called} cannot be pulled on node {get(pod, ('spec', 'nodeName'))} ({reason}): {_stop(cause_)}",
+        sentence=f"The image {called} cannot be pulled on node {get(pod, ('spec', 'nodeName'))} ({reason}): {stop(cause_)}",
         evidence=(f"Pod {name(pod)}: {told}",),
     )
 
@@ -240,7 +239,7 @@ def config(run: Snapshot) -> Seen | None:
         return Seen(sentence=f"Its containers need the {what}, which does not exist in namespace {run.namespace}.", evidence=evidence)
     known = "couldn't find key" in message
     return Seen(
-        sentence=f"The container of worker {index(pod)} ({name(pod)}) cannot be made ({reason}): {_stop(message)}",
+        sentence=f"The container of worker {index(pod)} ({name(pod)}) cannot be made ({reason}): {stop(message)}",
         evidence=evidence,
         todo=None if known else "Mend what the message names in the runtime or in another run.",
         rule=None if known else "",
@@ -265,7 +264,7 @@ def volume(run: Snapshot) -> Seen | None:
         what = f"{_WORDS[missing[1]]} {missing[2]}"
         return Seen(sentence=f"Its pods mount the {what}, which does not exist in namespace {run.namespace}.", evidence=evidence)
     return Seen(
-        sentence=f"A volume of worker {index(pod)} cannot be mounted on node {get(pod, ('spec', 'nodeName'))}: {_stop(said)}",
+        sentence=f"A volume of worker {index(pod)} cannot be mounted on node {get(pod, ('spec', 'nodeName'))}: {stop(said)}",
         evidence=evidence,
         rule="",
         todo="Mend what the message names: the path on the node, the storage, its driver.",
@@ -285,7 +284,7 @@ def sandbox(run: Snapshot) -> Seen | None:
     pod, event = events[0]
     said = str(event.get("message")).removeprefix("Failed to create pod sandbox: ").rpartition(" desc = ")[2]
     return Seen(
-        sentence=f"Node {get(pod, ('spec', 'nodeName'))} cannot make the sandbox of worker {index(pod)}: {_stop(said)}",
+        sentence=f"Node {get(pod, ('spec', 'nodeName'))} cannot make the sandbox of worker {index(pod)}: {stop(said)}",
         evidence=(f"Pod {name(pod)}: FailedCreatePodSandBox: {event.get('message')}",),
     )
 
@@ -306,7 +305,7 @@ def node_lost(run: Snapshot) -> Seen | None:
             return Seen(
                 sentence=f"Node {name(node)}, which worker {index(pod)} runs on, has not been ready for "
                 f"{run.age(ready.get('lastTransitionTime'))}: "
-                f"{_stop(ready.get('message'))}",
+                f"{stop(ready.get('message'))}",
                 evidence=(f"Node {name(node)}: Ready={ready.get('status')}: {ready.get('reason')}",),
                 todo=f"Look at the node: kubectl describe node {name(node)}. Its pods are deleted after five minutes, and the gang is "
                 f"restarted; "

@@ -14,6 +14,7 @@ from typing import Any
 from gate.model import Manifest, get
 
 JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"
+ANCESTOR = "trainer.kubeflow.org/trainjob-ancestor-step"
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 
 
@@ -110,8 +111,10 @@ class Snapshot:
 
     @property
     def workers(self) -> int:
-        """How many pods the run shall have: the JobSet's, or else as many as the TrainJob asks for."""
+        """How many pods shall train: those of the JobSet's Job that Trainer filled in, or else as many as the TrainJob asks for."""
         jobs = get(self.jobset, ("spec", "replicatedJobs"), [])
+        filled = [job for job in jobs if get(job, ("template", "metadata", "labels", ANCESTOR)) == "trainer"]
+        jobs = filled or jobs
         wanted = sum(int(job.get("replicas", 1)) * int(get(job, ("template", "spec", "parallelism"), 1) or 1) for job in jobs)
         return wanted or int(get(self.trainjob, ("spec", "trainer", "numNodes"), 1) or 1)
 

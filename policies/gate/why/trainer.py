@@ -6,10 +6,9 @@ import re
 from typing import Any
 
 from gate.model import get
-from gate.why.causes import Cause, Seen, cause
+from gate.why.causes import Cause, Seen, cause, down, stop
 from gate.why.death import KINDS, death, deleted
-from gate.why.kueue import _dead, _stop
-from gate.why.snapshot import Snapshot, condition, created, moment_of, name
+from gate.why.snapshot import Snapshot, condition, created, moment_of
 
 _PATIENCE = 60  # seconds that a controller is given
 
@@ -81,7 +80,7 @@ def _dead_of(kind: str) -> Cause:
         count, most = restarts(run)
         after = f" for good after {count} of {most} restarts" if count else ""
         return Seen(
-            sentence=f"It failed{after} {run.age(over.get('lastTransitionTime'))} ago: {_stop(first.what)}",
+            sentence=f"It failed{after} {run.age(over.get('lastTransitionTime'))} ago: {stop(first.what)}",
             evidence=first.evidence,
             rule=first.rule,
         )
@@ -99,7 +98,7 @@ def pod_deleted(run: Snapshot) -> Seen | None:
     count, most = restarts(run)
     events = [each for pod in gone for each in run.events() if get(each, ("involvedObject", "name")) == pod]
     why = next((each for each in events if each.get("reason") in ("Preempted", "TaintManagerEviction", "NodeNotReady")), None)
-    said = f" ({why['reason']}: {_stop(why.get('message')).rstrip('.')})" if why else ", by a drain or by hand"
+    said = f" ({why['reason']}: {stop(why.get('message')).rstrip('.')})" if why else ", by a drain or by hand"
     return Seen(
         sentence=f"It failed {run.age(over.get('lastTransitionTime'))} ago: its pod {gone[0]} was deleted from outside{said}, and "
         + (f"its JobSet had used all {count} restarts." if most else "its JobSet may not restart (maxRestarts 0)."),
@@ -122,7 +121,7 @@ def failed(run: Snapshot) -> Seen | None:
         return None
     events = run.events(None, "BackoffLimitExceeded", "Evicted", "OOMKilling", "FailedMount", "Failed", "DeadlineExceeded")
     return Seen(
-        sentence=f"It failed {run.age(over.get('lastTransitionTime'))} ago ({over.get('reason')}): {_stop(over.get('message'))}",
+        sentence=f"It failed {run.age(over.get('lastTransitionTime'))} ago ({over.get('reason')}): {stop(over.get('message'))}",
         evidence=tuple(
             f"{each['involvedObject']['kind']} {each['involvedObject']['name']}: {each['reason']}: {each.get('message')}"
             for each in events[:2]
@@ -139,6 +138,21 @@ def runtime_missing(run: Snapshot) -> Seen | None:
         return None  # it runs by the snapshot that Trainer took
     queued = ", and Trainer's webhook refuses every change of it, also Kueue's that would start it" if run.jobset else ""
     return Seen(sentence=f"Its {run.runtime_kind} {run.runtime_name} does not exist{queued}: it can never start.")
+
+
+@cause(
+    "trainer/deleting",
+    "waiting",
+    todo="Look what still holds it: its pods end within their grace period; a finalizer that stays is its controller's to remove.",
+)
+def deleting(run: Snapshot) -> Seen | None:
+    """It is being deleted"""
+    since = get(run.trainjob, ("metadata", "deletionTimestamp"))
+    if not since:
+        return None
+    held = ", ".join(get(run.trainjob, ("metadata", "finalizers"), []) or [])
+    holds = f"; {held} holds it" if held else ""
+    return Seen(sentence=f"It is being deleted, for {run.age(since)} now{holds}; {len(run.pods)} of its pods are there.")
 
 
 @cause(
@@ -179,7 +193,7 @@ def refused(run: Snapshot) -> Seen | None:
             rule, words = known, text.format(*match.groups())
             break
     return Seen(
-        sentence=f"Trainer cannot make its JobSet: {_stop(words)}",
+        sentence=f"Trainer cannot make its JobSet: {stop(words)}",
         evidence=(f"TrainJob {run.name}: TrainJobResourcesCreationFailed: {said}",),
         rule=rule,
     )
@@ -196,7 +210,7 @@ def controller_down(run: Snapshot) -> Seen | None:
         return None
     return Seen(
         sentence=f"Trainer has done nothing about it in {run.age(run.trainjob)}: there is neither a JobSet nor an "
-        f"event{_dead(run, 'trainer')}."
+        f"event{down(run, 'trainer')}."
     )
 
 
@@ -205,11 +219,9 @@ def new(run: Snapshot) -> Seen | None:
     """It was made just now"""
     if run.jobset:
         return None
-    return Seen(
-        sentence=f"It was made {run.age(run.trainjob)} ago, and Trainer has not made its JobSet yet."
-    )
+    return Seen(sentence=f"It was made {run.age(run.trainjob)} ago, and Trainer has not made its JobSet yet.")
 
 
 OVER: tuple[Cause, ...] = (complete, deadline, *(_dead_of(kind) for kind in KINDS), pod_deleted, failed)
-BEGUN: tuple[Cause, ...] = (other_manager, runtime_missing, refused)
+BEGUN: tuple[Cause, ...] = (deleting, other_manager, runtime_missing, refused)
 NOTHING: tuple[Cause, ...] = (controller_down, new)

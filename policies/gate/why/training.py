@@ -9,12 +9,11 @@ from gate.model import Manifest, get
 from gate.why.causes import Cause, Seen, cause
 from gate.why.death import last_line, tfrun_line
 from gate.why.jobset import attempts
-from gate.why.snapshot import Snapshot, condition, index, moment_of, name, phase
+from gate.why.snapshot import ANCESTOR, Snapshot, condition, index, moment_of, name, phase
 from gate.why.trainer import progress
 
 _PATIENCE = 60  # seconds that the workers may take to find one another
 _SILENCE = 1800  # seconds without a line and without progress that are no longer normal
-_ANCESTOR = "trainer.kubeflow.org/trainjob-ancestor-step"
 
 
 def _running(run: Snapshot) -> list[Manifest]:
@@ -46,7 +45,7 @@ def ancestor_label(run: Snapshot) -> Seen | None:
     """Trainer has not found the Job to fill in: numNodes, image, command and env of the TrainJob are ignored"""
     given = get(run.trainjob, ("spec", "trainer")) or {}
     jobs = get(run.jobset, ("spec", "replicatedJobs"), []) or []
-    if not jobs or not given or any(get(job, ("template", "metadata", "labels", _ANCESTOR)) for job in jobs):
+    if not jobs or not given or any(get(job, ("template", "metadata", "labels", ANCESTOR)) for job in jobs):
         return None
     said = ", ".join(sorted(given))
     return Seen(
@@ -172,7 +171,7 @@ def _last_sign(run: Snapshot) -> tuple[datetime, str]:
 def silent(run: Snapshot) -> Seen | None:
     """All its pods run, and nothing was heard of the training for long"""
     running = _running(run)
-    if len(running) < run.workers or not run.logs:
+    if len(running) < run.workers:
         return None
     last, sign = _last_sign(run)
     if not sign or not run.older(last.isoformat(), _SILENCE):

@@ -7,8 +7,7 @@ from decimal import Decimal
 
 from gate.model import Manifest, get
 from gate.resolve import asked
-from gate.why.causes import Cause, Seen, cause
-from gate.why.kueue import _dead, _few
+from gate.why.causes import Cause, Seen, cause, down, few
 from gate.why.snapshot import Snapshot, name, phase
 
 _PATIENCE = 60  # seconds that the scheduler is given
@@ -107,7 +106,7 @@ def queue_full(run: Snapshot) -> Seen | None:
         for each in run.all("PodGroup")
         if get(each, ("spec", "queue")) == queue and get(each, ("status", "phase")) in ("Running", "Inqueue", "Unknown")
     ]
-    held = f"; used by {_few(using)}" if using else ""
+    held = f"; used by {few(using)}" if using else ""
     return Seen(sentence=f"Its gang waits in the Volcano queue {queue} for {match[1]}{held}.", evidence=said)
 
 
@@ -142,7 +141,7 @@ def scheduler_down(run: Snapshot) -> Seen | None:
         return None
     return Seen(
         sentence=f"Its pods have waited {run.age(theirs[0])} for Volcano's scheduler, which has said nothing about "
-        f"them{_dead(run, 'volcano-scheduler')}."
+        f"them{down(run, 'volcano-scheduler')}."
     )
 
 
