@@ -229,33 +229,25 @@ def _prepared(jobset: Manifest) -> None:
     jobset["spec"]["replicatedJobs"] = [prepare, workers]
 
 
-_TOPOLOGY = {
-    "runtimePatches": [
-        {
-            "manager": "training.gitops/run",
-            "trainingRuntimeSpec": {
-                "template": {
-                    "spec": {
-                        "replicatedJobs": [
-                            {
-                                "name": "node",
-                                "template": {
-                                    "spec": {
-                                        "template": {
-                                            "metadata": {
-                                                "annotations": {"kueue.x-k8s.io/podset-required-topology": "kubernetes.io/hostname"}
-                                            }
-                                        }
-                                    }
-                                },
-                            }
-                        ]
-                    }
-                }
-            },
-        }
-    ]
-}
+def _patched(pod: Manifest) -> Manifest:
+    """A runtimePatch of the pod template."""
+    job = {"name": "node", "template": {"spec": {"template": pod}}}
+    patch = {"manager": "training.gitops/run", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [job]}}}}
+    return {"runtimePatches": [patch]}
+
+
+_TOPOLOGY = _patched({"metadata": {"annotations": {"kueue.x-k8s.io/podset-required-topology": "kubernetes.io/hostname"}}})
+_CRASH = """
+import tensorflow as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+@tf.function
+def step():
+    return strategy.run(lambda: tf.distribute.get_replica_context().all_reduce("sum", tf.ones([2])))
+for number in range(100000):
+    step()
+    if number == 5 and strategy.cluster_resolver.task_id == 1:
+        raise ValueError("the loss is not a number")
+"""
 
 
 def faults(namespace: str) -> dict[str, list[Manifest]]:
@@ -357,6 +349,8 @@ def faults(namespace: str) -> dict[str, list[Manifest]]:
         trainjob("no-program", command=["python3", "/code/tfrun.py", "--", "trian"]),
         trainjob("strategy-late", _LATE, workers=1, resources={"limits": {"memory": "2Gi"}}),
         trainjob("over-quota"),
+        trainjob("patch-dropped", queue="small", spec=_patched({"spec": {"terminationGracePeriodSeconds": 60}})),
+        trainjob("peer-lost", _CRASH, resources={"limits": {"memory": "2Gi"}}),
         trainjob("tainted", queue="tainted"),
         trainjob("above-limit", queue="wide", resources={"limits": {"cpu": "5m"}}),
         trainjob("no-neighbour", edit=_pod(affinity={"podAffinity": _beside("nobody")})),

@@ -55,6 +55,7 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
         None,
         "It failed 68 s ago: it was not done after its activeDeadlineSeconds of 20; Trainer has deleted its JobSet and pods.",
     ),
+    "deleting": ("trainer/deleting", None, "It is being deleted, for 9 s now; foregroundDeletion holds it; 2 of its pods are there."),
     "drained": ("kueue/queue-stopped", None, "ClusterQueue b1-why-wide is stopped (stopPolicy: HoldAndDrain), so it admits nothing."),
     "dying": (
         "jobset/dying",
@@ -218,6 +219,11 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
         "jobset/pods-refused",
         None,
         "The API server refuses 1 of its 2 pods: the ResourceQuota one-pod of the namespace is exceeded (requested: pods=1, used: pods=1, limited: pods=1).",
+    ),
+    "patch-dropped": (
+        "trainer/not-applied",
+        "versions/kueue-keeps-patches",
+        "It may run, but Trainer cannot unsuspend its JobSet: the JobSet differs from the one that Trainer now makes, and that field is immutable; it holds its quota all the while.",
     ),
     "pod-evicted": (
         "failed/pod-deleted",
@@ -451,11 +457,6 @@ def _disrupted(document: dict[str, Any]) -> None:
         )
 
 
-def _deleted(document: dict[str, Any]) -> None:
-    for job in each(document, "TrainJob"):
-        job["metadata"].update(deletionTimestamp=document["now"], finalizers=["foregroundDeletion"])
-
-
 def _tainted(document: dict[str, Any]) -> None:
     for pod in each(document, "Pod"):
         for found in pod["status"].get("conditions", []):
@@ -574,13 +575,6 @@ DERIVED: list[tuple[str, Callable[[dict[str, Any]], None], int, str, str]] = [
         "failed/disrupted",
         "It failed 49 s ago: worker 0 (evicted-node-0-0-gbm7f) was stopped by the cluster "
         "(TerminationByKubelet: Pod was terminated in response to imminent node shutdown).",
-    ),
-    (
-        "held-by",
-        _deleted,
-        300,
-        "trainer/deleting",
-        "It is being deleted, for 5 min now; foregroundDeletion holds it; 2 of its pods are there.",
     ),
     (
         "too-large",

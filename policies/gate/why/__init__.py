@@ -9,6 +9,8 @@ from gate.why import jobset, kueue, pods, trainer, training, volcano
 from gate.why.causes import Cause, Seen, State, cause
 from gate.why.snapshot import Snapshot, name
 
+_LONG = 600  # characters of an event or a line
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Diagnosis:
@@ -60,10 +62,16 @@ def diagnose(run: Snapshot) -> Diagnosis:
     """The first cause that is recognised in a snapshot."""
     found, seen = next((each, seen) for each in CAUSES if (seen := each.look(run)) is not None)
     rule = (found.rule if seen.rule is None else seen.rule) or None
-    todo = seen.todo or (found.todo and found.todo.format(**_names(run, seen))) or ""
-    if rule and (not todo or seen.rule):
-        todo = " ".join(rules.rules()[rule].fix.split())
-    return Diagnosis(cause=found.id, state=found.state, sentence=seen.sentence, todo=todo, rule=rule, evidence=seen.evidence)
+    own = "" if seen.rule else found.todo.format(**_names(run, seen))  # a rule that the message names says more
+    fix = " ".join(rules.rules()[rule].fix.split()) if rule else ""
+    todo = seen.todo or own or fix or found.todo.format(**_names(run, seen))
+    return Diagnosis(
+        cause=found.id, state=found.state, sentence=seen.sentence, todo=todo, rule=rule, evidence=tuple(map(_cut, seen.evidence))
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONG else text[: _LONG - 1] + "…"
 
 
 def table() -> str:

@@ -12,6 +12,8 @@ from gate.model import Manifest, get
 from gate.why.snapshot import Snapshot, condition, index, moment_of, name, phase, statuses
 
 _COUNT = "trainer/worker-count"
+_TOGETHER = 30  # seconds within which the workers of a gang follow the first one
+_LOST = r"UnavailableError|CancelledError|Cluster check alive failed|Connection (reset|refused)|Socket closed|incarnation"
 _LONE = "jobset/backoff-limit-zero"  # its symptoms are also what the others of a gang say when one has died
 
 
@@ -97,9 +99,16 @@ def death(run: Snapshot, pods: list[Manifest] | None = None) -> Death | None:
             dead.append((moment_of((condition(pod, "DisruptionTarget") or {}).get("lastTransitionTime")), pod, None))
     if not dead:
         return None
-    # a gang that loses one worker loses the others after it
-    _, pod, end = min(dead, key=lambda each: (each[0], index(each[1])))
-    return _death(run, pod, end)
+    # a gang that loses one worker loses the others after it, and Kubernetes counts in seconds
+    dead.sort(key=lambda each: (each[0], index(each[1])))
+    near = [each for each in dead if (each[0] - dead[0][0]).total_seconds() <= _TOGETHER]
+    first = next((each for each in near if not _survivor(run, each[1])), dead[0])
+    return _death(run, first[1], first[2])
+
+
+def _survivor(run: Snapshot, pod: Manifest) -> bool:
+    """Whether a worker says that it lost another one."""
+    return any(re.search(_LOST, each) for log in run.log(pod) for each in lines(log.text)[-15:])
 
 
 def _death(run: Snapshot, pod: Manifest, end: Manifest | None) -> Death:
@@ -177,8 +186,15 @@ def last_line(text: str) -> str:
             found = []  # what stands before says nothing about the training
         elif not each.startswith("unable to retrieve container logs"):
             found.append(each)
-    errors = [each for each in found if re.match(r"tfrun: error:|([A-Za-z_][\w.]*(Error|Exception|Interrupt)|SystemExit)\b", each)]
-    said = (errors or found or [""])[-1].strip().removeprefix("tfrun: ").removeprefix("error: ").partition(" Look at those pods: ")[0]
+    errors = [each for each in found if re.match(r"(tfrun|train): error:|([A-Za-z_][\w.]*(Error|Exception|Interrupt)|SystemExit)\b", each)]
+    said = (
+        (errors or found or [""])[-1]
+        .strip()
+        .removeprefix("tfrun: ")
+        .removeprefix("train: ")
+        .removeprefix("error: ")
+        .partition(" Look at those pods: ")[0]
+    )
     return said if len(said) <= 300 else said[:299] + "…"
 
 

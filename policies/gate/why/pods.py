@@ -255,7 +255,8 @@ def volume(run: Snapshot) -> Seen | None:
         if phase(pod) == "Pending" and get(pod, ("spec", "nodeName"))
         for each in run.events(pod, "FailedMount", "FailedAttachVolume", "FailedMapVolume")
     ]
-    if not events:
+    own = [each for each in events if f"{run.name}-tls-config" in str(each[1].get("message"))]
+    if not events or (own and not run.older(own[0][0], _PATIENCE)):  # Trainer makes that one while the pods start
         return None
     pod, event = events[0]
     said = " ".join(str(event.get("message")).split())

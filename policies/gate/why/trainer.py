@@ -187,7 +187,7 @@ def refused(run: Snapshot) -> Seen | None:
     if run.jobset or not events:
         return None
     said = " ".join(str(events[0].get("message", "")).removeprefix("TrainJob resources reconciliation failed: ").split())
-    rule, words = None, said if len(said) < 200 else said[:199] + "…"
+    rule, words = None, _short(said)
     for pattern, known, text in _REFUSED:
         if match := re.search(pattern, said):
             rule, words = known, text.format(*match.groups())
@@ -197,6 +197,36 @@ def refused(run: Snapshot) -> Seen | None:
         evidence=(f"TrainJob {run.name}: TrainJobResourcesCreationFailed: {said}",),
         rule=rule,
     )
+
+
+@cause(
+    "trainer/not-applied",
+    "stuck",
+    todo="Make another run without what the message names; a JobSet that is there cannot be changed that way.",
+)
+def not_applied(run: Snapshot) -> Seen | None:
+    """It may run, but Trainer cannot unsuspend its JobSet: the API server or a webhook refuses the change"""
+    events = run.events(run.trainjob, "TrainJobResourcesCreationFailed")
+    held = get(run.jobset, ("spec", "suspend")) and not get(run.trainjob, ("spec", "suspend"))
+    if not held or not events:
+        return None
+    said = " ".join(str(events[0].get("message", "")).removeprefix("TrainJob resources reconciliation failed: ").split())
+    immutable = re.search(r"field is immutable|spec\.replicatedJobs: Invalid value: \[", said)  # messages are cut off
+    why = "the JobSet differs from the one that Trainer now makes, and that field is immutable" if immutable else _short(said)
+    holds = "; it holds its quota all the while" if condition(run.workload, "Admitted") else ""
+    return Seen(
+        sentence=f"It may run, but Trainer cannot unsuspend its JobSet: {why.rstrip('.')}{holds}.",
+        evidence=(f"TrainJob {run.name}: TrainJobResourcesCreationFailed: {said}",),
+        rule="versions/kueue-keeps-patches" if immutable and run.queue else None,
+        todo="Compare spec.runtimePatches of the TrainJob with Git: what is missing here was dropped. Write it in the runtime instead, and "
+        "make another run."
+        if immutable
+        else None,
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) < 200 else text[:199] + "…"
 
 
 @cause(
@@ -223,5 +253,5 @@ def new(run: Snapshot) -> Seen | None:
 
 
 OVER: tuple[Cause, ...] = (complete, deadline, *(_dead_of(kind) for kind in KINDS), pod_deleted, failed)
-BEGUN: tuple[Cause, ...] = (deleting, other_manager, runtime_missing, refused)
+BEGUN: tuple[Cause, ...] = (deleting, other_manager, runtime_missing, refused, not_applied)
 NOTHING: tuple[Cause, ...] = (controller_down, new)
