@@ -11,11 +11,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from gate import evaluate, facts, followed, kustomization, locate, render, resolve, rules, schemas, scripts, validate
+from gate import evaluate, facts, followed, kustomization, locate, render, resolve, rules, schemas, scripts, validate, waivers
 from gate.facts import Facts
-from gate.model import SEVERITIES, Checked, Fault, Finding, GateError, Outcome, Place, Problem, Resource, Rule, Unit, dotted
+from gate.model import SEVERITIES, Checked, Fault, Finding, GateError, Outcome, Place, Problem, Resource, Rule, Unit, Waived, Waiver, dotted
 
 Progress = Callable[[str], None]
+_Located = tuple[Fault, Place, tuple[str, ...]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +173,7 @@ def check(
     problems = [target.problem for target in wanted if target.problem]
     progress("rendering")
     rendered = render.render_all(unit for target in wanted for unit in (*target.units, *target.beside))
-    located: list[tuple[Fault, Place, tuple[str, ...]]] = []
+    located: list[_Located] = []
     checked: list[Checked] = []
     with contextlib.nullcontext(evaluator) if evaluator else evaluate.evaluator() as opa:
         for target in wanted:
@@ -184,10 +185,21 @@ def check(
             problems += judged.problems
             checked.append(judged.checked)
             located += [(fault, locate.locate(fault), _reached(root, target, fault)) for fault in judged.faults]
+    held: list[Waiver] = []
+    try:
+        held = waivers.load(root, known)
+    except GateError as error:
+        problems.append(Problem.of(error))
+    counted, waived = _sorted_out(root, located, held, known)
+    about = waivers.expired(held)
+    if not problems and _whole(root, wanted):
+        about += waivers.unused(held, [each.waiver for each in waived])
+    counted += [(fault, locate.locate(fault), (str(waivers.FILE),)) for fault in about]
     return Outcome(
         root=root,
         checked=checked,
-        findings=_findings(located, known),
+        findings=_findings(counted, known),
+        waived=waived,
         problems=_unique(problems),
         rules=len(known),
         cluster_rules=sum(rule.needs_cluster for rule in known.values()),
@@ -284,7 +296,26 @@ def _reached(root: Path, target: Target, fault: Fault) -> tuple[str, ...]:
     return (target.name,)
 
 
-def _findings(located: Iterable[tuple[Fault, Place, tuple[str, ...]]], known: dict[str, Rule]) -> list[Finding]:
+def _whole(root: Path, wanted: Sequence[Target]) -> bool:
+    """Whether everything that a repository is known to hold is checked, each cluster by its own facts."""
+    judged = {target.path.resolve() for target in wanted if target.kind == "cluster" or not (target.path / facts.FILE_NAME).is_file()}
+    return {path.resolve() for path in _known(root)} <= judged
+
+
+def _sorted_out(
+    root: Path, located: Sequence[_Located], held: Sequence[Waiver], known: dict[str, Rule]
+) -> tuple[list[_Located], list[Waived]]:
+    """The faults that count, and the findings that a waiver hides."""
+    counted: list[_Located] = []
+    hidden: list[tuple[Waiver, list[_Located]]] = [(waiver, []) for waiver in held]
+    for entry in located:
+        fault, place, reached = entry
+        waiver = waivers.find(held, fault.rule, _name(root, place.file), reached, fault.resource)
+        next((entries for each, entries in hidden if each is waiver), counted).append(entry)
+    return counted, [Waived(finding=finding, waiver=waiver) for waiver, entries in hidden for finding in _findings(entries, known)]
+
+
+def _findings(located: Iterable[_Located], known: dict[str, Rule]) -> list[Finding]:
     """One finding for each fault of a source line, with all the targets that it reaches."""
     merged: dict[tuple[object, ...], Finding] = {}
     for fault, place, reached in located:

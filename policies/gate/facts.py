@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-
 from gate import schemas, source
-from gate.model import FieldPath, GateError, Place, dotted
+from gate.model import FieldPath, GateError, Place
 
 FILE_NAME = "cluster.yaml"
 _SCHEMA = Path(__file__).resolve().parent.parent / "schemas" / "cluster.schema.json"
@@ -56,22 +53,5 @@ class Facts:
 @functools.lru_cache(maxsize=64)
 def load(file: Path) -> Facts:
     """The facts in a cluster.yaml. Raises GateError at the line that breaks its schema."""
-    documents = source.load(file)
-    if len(documents) != 1:
-        raise GateError("must hold exactly one document", file=file)
-    (document,) = documents
-    value = document.value
-    errors = sorted(_validator().iter_errors(value), key=lambda error: list(map(str, error.absolute_path)))
-    if errors:
-        error = errors[0]
-        path = tuple(error.absolute_path)
-        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        where = f"{dotted(path)}: " if path else ""
-        hint = " (quote it)" if "versions" in path and isinstance(error.instance, int | float) else ""
-        raise GateError(f"{where}{error.message}{hint}{more}", file=file, line=document.line(path))
+    value = source.load_valid(file, _SCHEMA).value
     return Facts(file=file, value={"external": [], **value})
-
-
-@functools.cache
-def _validator() -> jsonschema.protocols.Validator:
-    return jsonschema.Draft7Validator(json.loads(_SCHEMA.read_text(encoding="utf-8")))

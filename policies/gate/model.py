@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -26,7 +27,10 @@ class GateError(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What a rule says of itself. `needs_cluster`: it is only applied where a cluster's facts and objects are known."""
+    """What a rule says of itself. `needs_cluster`: it is only applied where a cluster's facts and objects are known.
+
+    `waivable` is False where a fault leaves a part of its target unjudged, or is about the waivers themselves.
+    """
 
     id: str
     title: str
@@ -37,6 +41,7 @@ class Rule:
     references: tuple[tuple[str, str], ...] = ()
     symptoms: tuple[str, ...] = ()
     needs_cluster: bool = False
+    waivable: bool = True
     file: Path | None = None
 
 
@@ -120,6 +125,28 @@ class Finding:
     resource: Resource | None
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Waiver:
+    """Leave for one rule until the end of a day; `file`, `target` and `resource` are "" where they do not narrow it."""
+
+    rule: str
+    file: str
+    target: str
+    resource: str
+    owner: str
+    reason: str
+    expires: datetime.date
+    place: Place
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Waived:
+    """A finding that a waiver hides."""
+
+    finding: Finding
+    waiver: Waiver
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """Why a part of the check could not be done (exit status 2)."""
@@ -160,6 +187,7 @@ class Outcome:
     rules: int
     cluster_rules: int
     seconds: float
+    waived: Sequence[Waived] = ()
 
     @property
     def resources(self) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from gate import cel, followed, kustomization, process, quantities, render, scripts, tools, validate
+from gate import cel, followed, kustomization, process, quantities, render, scripts, tools, validate, waivers
 from gate.model import GateError, Rule
 
 FOLDER = tools.POLICIES / "rules"
@@ -32,6 +32,7 @@ _BUILT_IN = (
         severity="error",
         fix="Write the field as the schema of that version has it.",
         example="spec:\n  podTemplateOverrides: []   # Trainer 2.1 only",
+        waivable=False,
     ),
     Rule(
         id=kustomization.NO_REMOTE,
@@ -41,6 +42,7 @@ _BUILT_IN = (
         severity="error",
         fix="Keep the manifest in this repository and name it by its path.",
         example="resources:\n- https://example.com/runtime.yaml",
+        waivable=False,
     ),
     Rule(
         id=kustomization.NO_PLUGINS,
@@ -50,6 +52,7 @@ _BUILT_IN = (
         severity="error",
         fix="Use kustomize's built-in generators, transformers and patches.",
         example="helmCharts:\n- name: trainer",
+        waivable=False,
     ),
     Rule(
         id=followed.LISTS,
@@ -93,6 +96,7 @@ def rules() -> dict[str, Rule]:
         *_BUILT_IN,
         cel.RULE,
         quantities.RULE,
+        *waivers.RULES,
         *scripts.rules(),
         *(_described(entry) for entry in described.get("annotations", []) if _package(entry)[:1] == ["rules"]),
     ]
@@ -173,6 +177,8 @@ def explained(rule: Rule) -> str:
     parts = [f"{rule.id} ({rule.severity})", rule.title, "", rule.description, "", f"Fix: {rule.fix}"]
     if rule.needs_cluster:
         parts += ["", "Applied only where the cluster is known: a folder below clusters/, or --cluster."]
+    if not rule.waivable:
+        parts += ["", "Cannot be waived."]
     if rule.symptoms:
         parts += ["", "Seen as:", *(f"  {symptom}" for symptom in rule.symptoms)]
     if rule.example:

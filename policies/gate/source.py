@@ -7,15 +7,17 @@ sexagesimal numbers.
 from __future__ import annotations
 
 import functools
+import json
 import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import yaml
 
-from gate.model import FieldPath, GateError, Step
+from gate.model import FieldPath, GateError, Step, dotted
 
 MAX_BYTES = 8 * 1024 * 1024
 MAX_NODES = 500_000
@@ -94,6 +96,31 @@ def read_text(file: Path) -> str:
 def load(file: Path) -> tuple[Document, ...]:
     """The non-empty documents of a YAML file. Raises GateError for what a person has to mend first."""
     return tuple(Document(file, node) for node in compose(read_text(file), file))
+
+
+def load_valid(file: Path, schema: Path) -> Document:
+    """The one document of a file of the gate's own kind. Raises GateError at the line that breaks its JSON Schema."""
+    documents = load(file)
+    if len(documents) != 1:
+        raise GateError("must hold exactly one document", file=file)
+    (document,) = documents
+    errors = sorted(_validator(schema).iter_errors(document.value), key=lambda error: list(map(str, error.absolute_path)))
+    if errors:
+        error = errors[0]
+        path = tuple(error.absolute_path)
+        where = f"{dotted(path)}: " if path else ""
+        said = error.message
+        if error.validator in ("anyOf", "pattern") and isinstance(error.schema, dict) and "description" in error.schema:
+            said = f"{error.instance!r:.80} is not as it must be: {error.schema['description']}"
+        hint = " (quote it)" if error.validator == "type" and isinstance(error.instance, int | float) else ""
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        raise GateError(f"{where}{said}{hint}{more}", file=file, line=document.line(path))
+    return document
+
+
+@functools.cache
+def _validator(schema: Path) -> jsonschema.protocols.Validator:
+    return jsonschema.Draft7Validator(json.loads(schema.read_text(encoding="utf-8")))
 
 
 def parse(text: str, file: Path) -> list[Any]:

@@ -12,6 +12,19 @@ from gate.reports import shown
 def render(outcome: Outcome) -> str:
     document = {
         "findings": [_finding(outcome, finding) for finding in outcome.findings],
+        "waived": [
+            {
+                **_finding(outcome, waived.finding),
+                "waiver": {
+                    "owner": waived.waiver.owner,
+                    "reason": waived.waiver.reason,
+                    "expires": waived.waiver.expires.isoformat(),
+                    "file": shown(outcome.root, waived.waiver.place.file),
+                    "line": waived.waiver.place.line,
+                },
+            }
+            for waived in outcome.waived
+        ],
         "problems": [
             {"message": problem.message, "file": shown(outcome.root, problem.file) or None, "line": problem.line}
             for problem in outcome.problems
@@ -22,7 +35,7 @@ def render(outcome: Outcome) -> str:
             "errors": outcome.count("error"),
             "warnings": outcome.count("warning"),
             "infos": outcome.count("info"),
-            "waived": 0,
+            "waived": len(outcome.waived),
             "seconds": round(outcome.seconds, 3),
         },
     }

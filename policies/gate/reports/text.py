@@ -31,6 +31,8 @@ def render(outcome: Outcome) -> str:
         for finding in findings:
             for line in _finding(finding, width):
                 console.print(line)
+    for line in _waived(outcome, width):
+        console.print(line)
     console.print()
     console.print(_verdict(outcome))
     text = console.file.getvalue()  # type: ignore[attr-defined]
@@ -76,6 +78,16 @@ def _finding(finding: Finding, width: int) -> Iterator[Text]:
     yield from _wrapped(f"in: {', '.join(finding.targets)}", "      ", width, style="dim")
 
 
+def _waived(outcome: Outcome, width: int) -> Iterator[Text]:
+    if outcome.waived:
+        yield Text("\nwaived", style="bold")
+    for waived in outcome.waived:
+        finding, waiver = waived.finding, waived.waiver
+        place = f"{shown(outcome.root, finding.place.file)}:{finding.place.line}"
+        yield Text(f"  {clean(place)}: {finding.rule}", no_wrap=True)
+        yield from _wrapped(f"until {waiver.expires} by {waiver.owner}: {waiver.reason}", "      ", width, style="dim")
+
+
 def _wrapped(text: str, indent: str, width: int, style: str = "") -> Iterator[Text]:
     for line in textwrap.wrap(clean(text), max(width - len(indent), 40), break_long_words=False, break_on_hyphens=False):
         yield Text(indent + line, style=style)
@@ -86,6 +98,7 @@ def _verdict(outcome: Outcome) -> Text:
     counted = f"{_plural(len(outcome.checked), 'target')}, {_plural(outcome.resources, 'object')}, {outcome.rules} rules"
     counted += f" in {outcome.seconds:.1f} s"
     found = ", ".join(_plural(number, noun) for number, noun in ((errors, "error"), (warnings, "warning")) if number) or "nothing found"
+    found += f" ({len(outcome.waived)} waived)" if outcome.waived else ""
     if outcome.problems:
         return Text(
             f"COULD NOT CHECK EVERYTHING: {_plural(len(outcome.problems), 'problem')}; {found} in the rest; {counted}", style="bold red"
