@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from gate import evaluate, facts, followed, kustomization, locate, render, resolve, rules, schemas, scripts, validate, waivers
+from gate import against, evaluate, facts, followed, kustomization, locate, render, resolve, rules, schemas, scripts, validate, waivers
 from gate.facts import Facts
+from gate.history import Before
 from gate.model import SEVERITIES, Checked, Fault, Finding, GateError, Outcome, Place, Problem, Resource, Rule, Unit, Waived, Waiver, dotted
 
 Progress = Callable[[str], None]
@@ -161,12 +162,46 @@ def _name(root: Path, path: Path) -> str:
     return str(resolved.relative_to(root.resolve())) if resolved.is_relative_to(root.resolve()) else str(path)
 
 
+def affected(root: Path, wanted: Sequence[Target], cluster: str | None, before: Before) -> list[Target]:
+    """The targets that the difference to `before` can affect: those whose check reads other files than it read there.
+
+    What the gate judges by affects every target; one of which it cannot be told is affected.
+    """
+    if against.can_affect_everything(root, before):
+        return list(wanted)
+    return [target for target in wanted if _is_affected(root, target, cluster, before)]
+
+
+def _is_affected(root: Path, target: Target, cluster: str | None, before: Before) -> bool:
+    path = target.path.resolve()
+    if target.problem or target.problems or not path.is_relative_to(root.resolve()):
+        return True
+    try:
+        (was,) = targets(before.folder, [before.folder / path.relative_to(root.resolve())], cluster)
+        if was.problem or was.problems:
+            return True
+        return against.state(root, _read(target)) != against.state(before.folder, _read(was))
+    except (GateError, OSError, ValueError, TypeError, RuntimeError):
+        return True
+
+
+def _read(target: Target) -> list[Path]:
+    """Every file that the check of a target reads."""
+    own = [target.path] if target.kind == "script" else []
+    return [*own, *against.read((*target.units, *target.beside)), *([target.facts.file] if target.facts else [])]
+
+
 def check(
-    root: Path, wanted: Sequence[Target], progress: Progress = lambda _: None, evaluator: evaluate.Evaluator | None = None
+    root: Path,
+    wanted: Sequence[Target],
+    progress: Progress = lambda _: None,
+    evaluator: evaluate.Evaluator | None = None,
+    before: Before | None = None,
 ) -> Outcome:
     """Checks targets and gathers what was found; nothing that could be checked is left out for what could not.
 
-    An `evaluator` that is given is used and left running, else one is started for this check.
+    An `evaluator` that is given is used and left running, else one is started for this check. Where it is given what the
+    repository was `before`, runs that exist there must not be edited.
     """
     started = time.monotonic()
     known = rules.rules()
@@ -184,7 +219,8 @@ def check(
             judged = _judge(target, rendered, opa)
             problems += judged.problems
             checked.append(judged.checked)
-            located += [(fault, locate.locate(fault), _reached(root, target, fault)) for fault in judged.faults]
+            edits = against.edits(root, before, target.units) if before else ()
+            located += [(fault, locate.locate(fault), _reached(root, target, fault)) for fault in (*judged.faults, *edits)]
     held: list[Waiver] = []
     try:
         held = waivers.load(root, known)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import os
 import signal
 import sys
@@ -13,7 +15,7 @@ import yaml
 from rich.console import Console
 
 from gate import check as engine
-from gate import new, render, reports, resolve, rules, schemas, tools
+from gate import history, new, render, reports, resolve, rules, schemas, tools
 from gate.model import GateError, Outcome, Problem
 
 
@@ -55,7 +57,9 @@ def main() -> None:
 @click.option(
     "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the report there instead of printing it."
 )
-def check(targets: tuple[Path, ...], cluster: str | None, format_: str, output: Path | None) -> None:
+@click.option("--against", metavar="REF", help="Refuse edits of runs that exist at this commit, branch or tag.")
+@click.option("--changed", is_flag=True, help="With --against: only targets that the difference to REF can affect.")
+def check(targets: tuple[Path, ...], cluster: str | None, format_: str, output: Path | None, against: str | None, changed: bool) -> None:
     """Check TARGETs: clusters, runs, overlays or other kustomizations, YAML files or folders; none: the whole repository.
 
     \b
@@ -65,7 +69,7 @@ def check(targets: tuple[Path, ...], cluster: str | None, format_: str, output: 
     console = Console(stderr=True)
     with console.status("checking") as status:
         try:
-            outcome = engine.check(root, engine.targets(root, targets, cluster), lambda what: status.update(what))
+            outcome = _outcome(root, targets, cluster, against, changed, lambda what: status.update(what))
         except GateError as error:
             outcome = Outcome(root=root, checked=[], findings=[], problems=[Problem.of(error)], rules=0, cluster_rules=0, seconds=0)
     report = reports.render(format_, outcome)
@@ -77,6 +81,18 @@ def check(targets: tuple[Path, ...], cluster: str | None, format_: str, output: 
     else:
         click.echo(report)
     raise SystemExit(outcome.status)
+
+
+def _outcome(
+    root: Path, paths: tuple[Path, ...], cluster: str | None, against: str | None, changed: bool, progress: engine.Progress
+) -> Outcome:
+    if changed and against is None:
+        raise GateError("--changed: say with --against what has changed since")
+    with history.at(root, against) if against is not None else contextlib.nullcontext() as before:
+        targets = engine.targets(root, paths, cluster)
+        wanted = engine.affected(root, targets, cluster, before) if changed and before else targets
+        outcome = engine.check(root, wanted, progress, before=before)
+        return dataclasses.replace(outcome, unaffected=len(targets) - len(wanted))
 
 
 def _existing(path: Path) -> Path:

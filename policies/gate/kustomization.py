@@ -152,6 +152,22 @@ def files(this: Layer) -> Iterator[Path]:
                 yield (this.folder / entry[key]).resolve()
 
 
+def read(this: Layer) -> Iterator[Path]:
+    """Everything that the build of one layer reads, existing or not, but for the layers below it.
+
+    What generators and transformers are configured with may name further files. Kustomize reads none from outside of a
+    layer's folder, so all files in it count where a layer has such a configuration.
+    """
+    yield this.file
+    yield from (path for path in this.resources if path.is_file())
+    for path, entry in _entries(this):
+        written = _path_in(path, entry)
+        if "\n" not in written and not _is_remote(this.folder, written) and not (this.folder / written).is_dir():
+            yield (this.folder / written).resolve()
+    if any(this.value.get(field) for field in _CONFIGURED):
+        yield from (path for path in this.folder.rglob("*") if path.is_file())
+
+
 def missing(this: Layer) -> Iterator[GateError]:
     """What a layer names but does not have, at the line that names it."""
     for path, entry in _entries(this):

@@ -178,7 +178,10 @@ class Checked:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """Everything that a report can say of a run of the gate; `seconds` is its wall-clock time."""
+    """Everything that a report can say of a run of the gate; `seconds` is its wall-clock time.
+
+    `unaffected` counts the targets that were left out since no change can affect them.
+    """
 
     root: Path
     checked: Sequence[Checked]
@@ -188,6 +191,7 @@ class Outcome:
     cluster_rules: int
     seconds: float
     waived: Sequence[Waived] = ()
+    unaffected: int = 0
 
     @property
     def resources(self) -> int:

@@ -34,13 +34,25 @@ def run(
     timeout: float = 60,
 ) -> str:
     """Standard output of a command. Raises GateError with its last words where it fails, hangs or is missing."""
+    return output(command, cwd=cwd, env=env, timeout=timeout).decode(errors="replace")
+
+
+def output(
+    command: Sequence[str | Path],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float = 60,
+    given: bytes = b"",
+) -> bytes:
+    """The same as bytes, with `given` on standard input."""
     name = Path(command[0]).name.partition("-")[0]  # cached binaries carry a hash
     try:
         done = subprocess.run(
             [str(part) for part in command],
             cwd=cwd,
             env=dict(env) if env is not None else dict(os.environ),
-            stdin=subprocess.DEVNULL,
+            input=given,
             capture_output=True,
             timeout=timeout,
             check=False,
@@ -54,4 +66,4 @@ def run(
     if done.returncode:
         words = " ".join((done.stderr.strip() or done.stdout).decode(errors="replace").split())
         raise GateError(f"{name}: {words[:_LAST_WORDS] if words else f'ended with status {done.returncode}'}")
-    return done.stdout.decode(errors="replace")
+    return done.stdout

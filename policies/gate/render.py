@@ -109,7 +109,7 @@ def _kustomization(unit: Unit, rendered: Rendered) -> None:
     layers = kustomization.walk(unit.path)
     for this in layers:
         rendered.faults += kustomization.reaching_out(this)
-        if _is_run(unit.path) and this.folder.is_relative_to(unit.path.resolve()):
+        if is_run(unit.path) and this.folder.is_relative_to(unit.path.resolve()):
             for path, place in kustomization.outside(this, unit.path.resolve()):
                 message = f"the run builds on {path.name}, which is outside of its folder: the next change there changes a live TrainJob"
                 rendered.faults.append(Fault(rule=SELF_CONTAINED, message=message, resource=None, place=place))
@@ -130,8 +130,8 @@ def _kustomization(unit: Unit, rendered: Rendered) -> None:
         raise GateError("renders no object", file=layers[0].file)
 
 
-def _is_run(folder: Path) -> bool:
-    """clusters/<cluster>/runs/<run>"""
+def is_run(folder: Path) -> bool:
+    """Whether a folder is a run's: clusters/<cluster>/runs/<run>."""
     parts = folder.resolve().parts
     return len(parts) >= 4 and parts[-2] == "runs" and parts[-4] == "clusters"
 

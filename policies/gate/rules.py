@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from gate import cel, followed, kustomization, process, quantities, render, scripts, tools, validate, waivers
+from gate import against, cel, followed, kustomization, process, quantities, render, scripts, tools, validate, waivers
 from gate.model import GateError, Rule
 
 FOLDER = tools.POLICIES / "rules"
@@ -97,6 +97,7 @@ def rules() -> dict[str, Rule]:
         cel.RULE,
         quantities.RULE,
         *waivers.RULES,
+        against.RULE,
         *scripts.rules(),
         *(_described(entry) for entry in described.get("annotations", []) if _package(entry)[:1] == ["rules"]),
     ]

@@ -97,6 +97,7 @@ def _verdict(outcome: Outcome) -> Text:
     errors, warnings = outcome.count("error"), outcome.count("warning")
     counted = f"{_plural(len(outcome.checked), 'target')}, {_plural(outcome.resources, 'object')}, {outcome.rules} rules"
     counted += f" in {outcome.seconds:.1f} s"
+    counted += f"; {_plural(outcome.unaffected, 'target')} not affected by the change" if outcome.unaffected else ""
     found = ", ".join(_plural(number, noun) for number, noun in ((errors, "error"), (warnings, "warning")) if number) or "nothing found"
     found += f" ({len(outcome.waived)} waived)" if outcome.waived else ""
     if outcome.problems:
