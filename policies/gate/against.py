@@ -73,9 +73,10 @@ class _Cluster:
         resolved = file.resolve()
         return resolved.is_relative_to(self.folder) and state(self.folder, [resolved]) != state(self.there, [self.then(resolved)])
 
-    def fix(self, name: str) -> str:
-        again = f"clusters/{self.folder.name}/runs/NEW"
-        return f"Put {name} back as it is at {self.ref} (`git checkout {self.ref} -- FOLDER`) and make another run: `gate new run {again}`."
+    def fix(self, unit: Unit) -> str:
+        folder = Path("clusters", self.folder.name, unit.path.resolve().relative_to(self.folder))
+        back = f"Put {folder} back as it is at {self.ref} (`git checkout {self.ref} -- {folder}`)"
+        return f"{back} and make another run: `gate new run clusters/{self.folder.name}/runs/NEW`."
 
 
 def _edits(cluster: _Cluster, units: Sequence[Unit]) -> Iterator[Fault]:
@@ -94,12 +95,12 @@ def _edits(cluster: _Cluster, units: Sequence[Unit]) -> Iterator[Fault]:
                 yield from _edited(cluster, resource, was)
             elif not was and run and cluster.then(run).is_dir():
                 message = f"{resource} is new in a run that exists at {cluster.ref}"
-                yield Fault(rule=RULE.id, message=message, resource=resource, fix=cluster.fix(run.name))
+                yield Fault(rule=RULE.id, message=message, resource=resource, fix=cluster.fix(unit))
         now = {_identity(resource) for resource in rendered.resources}
         for identity, was in cluster.was.items():
             if run and was.unit.path == cluster.then(unit.path) and identity not in now:
                 message = f"the run exists at {cluster.ref} and loses {was}"
-                yield Fault(rule=RULE.id, message=message, resource=None, place=_file_of(unit.path), fix=cluster.fix(run.name))
+                yield Fault(rule=RULE.id, message=message, resource=None, place=_file_of(unit.path), fix=cluster.fix(unit))
 
 
 def _edited(cluster: _Cluster, resource: Resource, was: Resource) -> Iterator[Fault]:
@@ -109,7 +110,7 @@ def _edited(cluster: _Cluster, resource: Resource, was: Resource) -> Iterator[Fa
         shown = ", ".join(dotted(path) for path in paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
         message = f"{resource} exists at {cluster.ref} and is edited: {shown}"
         path, place = next((edit for edit in _places(resource, paths) if cluster.is_new(edit[1].file)), (paths[0], None))
-        yield Fault(rule=RULE.id, message=message, resource=resource, path=path, place=place, fix=cluster.fix(resource.name))
+        yield Fault(rule=RULE.id, message=message, resource=resource, path=path, place=place, fix=cluster.fix(resource.unit))
 
 
 def _places(resource: Resource, paths: Sequence[FieldPath]) -> Iterator[tuple[FieldPath, Place]]:

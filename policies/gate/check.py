@@ -335,7 +335,8 @@ def _reached(root: Path, target: Target, fault: Fault) -> tuple[str, ...]:
 def _whole(root: Path, wanted: Sequence[Target]) -> bool:
     """Whether everything that a repository is known to hold is checked, each cluster by its own facts."""
     judged = {target.path.resolve() for target in wanted if target.kind == "cluster" or not (target.path / facts.FILE_NAME).is_file()}
-    return {path.resolve() for path in _known(root)} <= judged
+    known = {path.resolve() for path in _known(root)}
+    return bool(known) and known <= judged
 
 
 def _sorted_out(

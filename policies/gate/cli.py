@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import os
 import signal
 import sys
@@ -53,18 +54,39 @@ def main() -> None:
 @main.command()
 @click.argument("targets", nargs=-1, metavar="[TARGET]...", type=click.Path(path_type=Path))
 @click.option("--cluster", metavar="NAME|PATH", help="Judge by the facts of this cluster: a folder of clusters/ or a cluster.yaml.")
-@click.option("--format", "format_", type=click.Choice(reports.formats()), default="text", show_default=True, help="Format of the report.")
 @click.option(
-    "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the report there instead of printing it."
+    "--format",
+    "formats",
+    type=click.Choice(reports.formats()),
+    multiple=True,
+    help="Format of the report (default: text). May be repeated, each with its --output; the last may do without one.",
+)
+@click.option(
+    "--output",
+    "outputs",
+    type=click.Path(path_type=Path, dir_okay=False),
+    multiple=True,
+    metavar="FILE",
+    help="Write the report there instead of printing it.",
 )
 @click.option("--against", metavar="REF", help="Refuse edits of runs that exist at this commit, branch or tag.")
 @click.option("--changed", is_flag=True, help="With --against: only targets that the difference to REF can affect.")
-def check(targets: tuple[Path, ...], cluster: str | None, format_: str, output: Path | None, against: str | None, changed: bool) -> None:
+def check(
+    targets: tuple[Path, ...],
+    cluster: str | None,
+    formats: tuple[str, ...],
+    outputs: tuple[Path, ...],
+    against: str | None,
+    changed: bool,
+) -> None:
     """Check TARGETs: clusters, runs, overlays or other kustomizations, YAML files or folders; none: the whole repository.
 
     \b
     Exit status: 0 no error-level finding, 1 at least one, 2 something could not be checked (2 wins).
     """
+    wanted = formats or ("text",)
+    if not len(wanted) - 1 <= len(outputs) <= len(wanted):
+        raise click.UsageError("each --format takes one --output, but for the last, which may be printed")
     root = engine.repository(Path.cwd() if not targets else _existing(targets[0]))
     console = Console(stderr=True)
     with console.status("checking") as status:
@@ -72,14 +94,15 @@ def check(targets: tuple[Path, ...], cluster: str | None, format_: str, output: 
             outcome = _outcome(root, targets, cluster, against, changed, lambda what: status.update(what))
         except GateError as error:
             outcome = Outcome(root=root, checked=[], findings=[], problems=[Problem.of(error)], rules=0, cluster_rules=0, seconds=0)
-    report = reports.render(format_, outcome)
-    if format_ != "text" or output:
+    if wanted[-1] != "text" or len(outputs) == len(wanted):
         for problem in outcome.problems:
             _complain(problem, root)
-    if output:
-        _write(output, report)
-    else:
-        click.echo(report)
+    for format_, output in itertools.zip_longest(wanted, outputs):
+        report = reports.render(format_, outcome)
+        if output:
+            _write(output, report)
+        else:
+            click.echo(report)
     raise SystemExit(outcome.status)
 
 
@@ -106,10 +129,10 @@ def _write(output: Path, report: str) -> None:
         if output.is_symlink() or (output.exists() and not output.is_file()):
             output.write_text(report + "\n", encoding="utf-8")
             return
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=output.absolute().parent, delete=False) as file:
-            file.write(report + "\n")
-        Path(file.name).chmod(0o644)
-        Path(file.name).replace(output)
+        with tempfile.TemporaryDirectory(dir=output.absolute().parent, prefix=".making-") as folder:
+            made = Path(folder) / output.name
+            made.write_text(report + "\n", encoding="utf-8")
+            made.replace(output)
     except OSError as error:
         raise GateError(f"--output: cannot be written: {error.strerror}", file=output) from error
 
