@@ -38,31 +38,35 @@ def edits(root: Path, before: Before, units: Sequence[Unit]) -> Iterator[Fault]:
         there = before.folder / cluster.relative_to(root.resolve())
         changed = [unit for unit in units if unit.path.resolve().is_relative_to(cluster) and not _reads_the_same(root, before, unit)]
         if there.is_dir() and changed:
-            yield from _edits(_Cluster(cluster, there, before), changed)
+            yield from _edits(_Cluster(root, cluster, there, before), changed)
 
 
 def _reads_the_same(root: Path, before: Before, unit: Unit) -> bool:
-    then = Unit(path=before.folder / unit.path.resolve().relative_to(root.resolve()), kustomization=unit.kustomization)
     try:
+        then = Unit(path=before.folder / unit.path.resolve().relative_to(root.resolve()), kustomization=unit.kustomization)
         return state(root, read([unit])) == state(before.folder, read([then]))
-    except GateError:
-        return False
+    except (GateError, OSError, ValueError, TypeError, RuntimeError):
+        return False  # what is wrong with it is told where it is rendered
 
 
 class _Cluster:
-    """A cluster's folder as it is and as it was: what was built from it, and what did not build."""
+    """A cluster's folder as it is and as it was: what was built from what is no longer the same, and what of it did not build."""
 
-    def __init__(self, folder: Path, there: Path, before: Before) -> None:
+    def __init__(self, root: Path, folder: Path, there: Path, before: Before) -> None:
         self.folder = folder
         self.there = there
         self.ref = before.ref
         self.was: dict[_Identity, Resource] = {}
         self.broken: dict[Path, str] = {}
-        for unit, rendered in render.render_all(_units(there)).items():
+        gone = [unit for unit in _units(there) if not _reads_the_same(root, before, self._now(unit))]
+        for unit, rendered in render.render_all(gone).items():
             barred = [fault.message for fault in rendered.faults if not rendered.resources]
             for reason in [problem.message for problem in rendered.problems] + barred:
                 self.broken[unit.path] = reason
             self.was |= {_identity(resource): resource for resource in rendered.resources}
+
+    def _now(self, unit: Unit) -> Unit:
+        return Unit(path=self.folder / unit.path.relative_to(self.there), kustomization=unit.kustomization)
 
     def then(self, path: Path) -> Path:
         """Where a path of the cluster was."""
@@ -187,8 +191,13 @@ def state(root: Path, files: Iterable[Path]) -> dict[str, str]:
     for file in files:
         path = file.resolve()
         name = str(path.relative_to(root.resolve())) if path.is_relative_to(root.resolve()) else str(path)
-        found[name] = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        found[name] = _digest(path) if path.is_file() else ""
     return found
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def read(units: Iterable[Unit]) -> Iterator[Path]:

@@ -15,7 +15,15 @@ from pathlib import Path, PurePosixPath
 from gate import process, source
 from gate.model import GateError
 
-_SAFE = ("-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "protocol.allow=never")
+# Whoever owns the repository, its configuration starts no program: what could is switched off, and nothing can be fetched.
+_SAFE = ("-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+_NOTHING = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_OPTIONAL_LOCKS": "0",
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +70,10 @@ def _blobs(root: Path, commit: str) -> dict[PurePosixPath, tuple[str, bytes]]:
         if entry:
             described, _, name = entry.partition(b"\t")
             mode, kind, digest, size = described.decode().split()
+            if size == "BAD":
+                raise GateError(
+                    f"git lacks the content of {name.decode(errors='replace')} at this commit: fetch it, the clone is a partial one"
+                )
             # larger files hold no manifest, and one that is missing counts as changed
             if kind == "blob" and int(size) <= source.MAX_BYTES:
                 listed.append((PurePosixPath(name.decode("utf-8", "surrogateescape")), mode, digest))
@@ -71,7 +83,7 @@ def _blobs(root: Path, commit: str) -> dict[PurePosixPath, tuple[str, bytes]]:
     for path, mode, digest in listed:
         end = stream.index(b"\n", at)
         if not stream[at:end].startswith(f"{digest} blob ".encode()):
-            raise GateError(f"git cannot read {path}: the clone is not complete")
+            raise GateError(f"git cannot read {path} at this commit: the clone is damaged")
         begin, at = end + 1, end + 2 + int(stream[at:end].split()[2])
         found[path] = (mode, stream[begin : at - 1])
     return found
@@ -96,6 +108,5 @@ def _git(root: Path, *words: str, given: bytes = b"") -> bytes:
     git = shutil.which("git")
     if not git:
         raise GateError("git is missing: --against compares with a commit")
-    nothing = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
     command = [git, "--no-pager", "--no-replace-objects", *_SAFE, *words]
-    return process.output(command, cwd=root, env=process.environment(**nothing), timeout=120, given=given)
+    return process.output(command, cwd=root, env=process.environment(**_NOTHING), timeout=120, given=given)

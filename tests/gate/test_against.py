@@ -188,12 +188,57 @@ def test_nothing_of_the_repository_is_run_or_followed(committed: Path, tmp_path:
     hooks.mkdir()
     for name in ("post-checkout", "reference-transaction", "post-index-change"):
         shutil.copy(script, hooks / name)
+    if os.getuid() == 0:
+        os.chown(committed / ".git", 12345, 12345)  # somebody else's, as in a container
     with history.at(committed, "main") as before:
         assert (before.folder / JOB).read_bytes() == (committed / JOB).read_bytes(), "attributes hide nothing"
         assert (before.folder / "out").is_symlink()
         assert not (before.folder / "module").exists()
     assert not before.folder.exists()
     assert not ran.exists()
+
+
+def test_a_clone_that_lacks_objects_fetches_none(committed: Path, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    for key, value in {
+        "core.repositoryFormatVersion": "1",
+        "extensions.partialClone": "evil",
+        "remote.evil.promisor": "true",
+        "remote.evil.url": f"ext::sh -c touch% {ran}",
+        "protocol.ext.allow": "always",
+    }.items():
+        git(committed, "config", key, value)
+    named = subprocess.run(["git", "rev-parse", f"main:{JOB}"], cwd=committed, capture_output=True, text=True, check=True).stdout.strip()
+    (committed / ".git/objects" / named[:2] / named[2:]).unlink()
+    edit_file(committed / JOB, {"replace": "numNodes: 2", "with": "numNodes: 1"})
+    status, document = report("--against", "main", committed / RUN)
+    assert status == 2
+    assert f"git lacks the content of {JOB} at this commit" in document["problems"][0]["message"]
+    assert not ran.exists()
+
+
+def test_a_run_of_an_impossible_shape_is_a_problem(committed: Path) -> None:
+    shapes = [
+        "resources: 3\n",
+        "resources: [loop]\n",
+        "resources: ['a\\0b']\n",
+        "transformers: {a: b}\n",
+        "[",
+        "",
+        "patches: [{path: 3}]\n",
+    ]
+    files = [committed / f"clusters/v100-ib/runs/odd-{number}/kustomization.yaml" for number in range(len(shapes))]
+    for file, text in zip(files, shapes, strict=True):
+        file.parent.mkdir()
+        (file.parent / "loop").symlink_to("loop")
+        file.write_text(text, encoding="utf-8")
+    commit(committed)
+    for file in files:
+        file.write_text(file.read_text(encoding="utf-8") + "# edited\n", encoding="utf-8")
+    status, document = report("--against", "main", committed / "clusters/v100-ib")
+    assert status == 2
+    told = " ".join(problem["file"] for problem in document["problems"])
+    assert all(file.parent.name in told for file in files)
 
 
 def all_targets(root: Path) -> set[str]:
