@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import json
 from collections.abc import Iterator, Mapping
@@ -41,17 +42,29 @@ def cluster() -> facts.Facts:
     return facts.load(HERE / "clusters" / f"{CLUSTER}.yaml")
 
 
-@functools.cache
-def policies() -> tuple[list[Manifest], list[Manifest]]:
-    """The policies of base/admission with the lists of these facts, and their bindings."""
-    objects = [*yaml.safe_load_all(process.run([tools.binary("kustomize"), "build", ROOT / "base" / "admission"]))]
-    found = [each for each in objects if each["kind"] == "ValidatingAdmissionPolicy"]
+def policies(folder: Path) -> tuple[list[Manifest], list[Manifest]]:
+    """The policies and the bindings that a folder builds."""
+    found = build(folder)
+    kinds = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+    return [each for each in found if each["kind"] == kinds[0]], [each for each in found if each["kind"] == kinds[1]]
+
+
+def policies_of_the_cases() -> tuple[list[Manifest], list[Manifest]]:
+    """Those of base/admission with the lists of the cases' cluster.yaml."""
+    found, bindings = policies(ROOT / "base" / "admission")
     lists = {**cluster().value["runs"], "capabilities": ["IPC_LOCK"], "networks": ["fabric-net"]}
-    for policy in found:
-        for variable in policy["spec"].get("variables", []):
-            if variable["name"] in lists:
-                variable["expression"] = json.dumps(lists[variable["name"]])
-    return found, [each for each in objects if each["kind"] == "ValidatingAdmissionPolicyBinding"]
+    for variable in (variable for each in found for variable in each["spec"].get("variables", [])):
+        if variable["name"] in lists:
+            variable["expression"] = json.dumps(lists[variable["name"]])
+    return found, bindings
+
+
+def privileged(run: Manifest) -> Manifest:
+    """A run that has the node in its hands."""
+    taken = copy.deepcopy(run)
+    pod = taken["spec"]["runtimePatches"][0]["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+    pod["spec"]["containers"][0]["securityContext"] = {"privileged": True}
+    return taken
 
 
 @functools.cache
@@ -59,17 +72,32 @@ def objects() -> dict[str, Manifest]:
     """The objects of all cases of these rules by the case that has them first, with the JobSets that Trainer would make."""
     made: dict[str, Manifest] = {}
     for name, text in _texts():
-        unit = Unit(path=Path(f"{name}.yaml"), kustomization=False)
-        resources = [Resource(manifest=manifest, unit=unit) for manifest in yaml.safe_load_all(text)]
-        manifests = [each.manifest for each in resources if each.kind in RESOURCES]
-        for workload in resolve.resolve(resources, cluster().catalog):
-            if workload.kind == "TrainJob" and workload.effective:
-                metadata = {**workload.effective.value["metadata"], "name": workload.name, "namespace": workload.namespace}
-                jobset = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": metadata}
-                manifests.append({**jobset, "spec": workload.effective.value["spec"]})
         known = {json.dumps(each, sort_keys=True) for each in made.values()}
+        manifests = judged([*yaml.safe_load_all(text)])
         made |= {f"{name}: {each['kind']}": each for each in manifests if json.dumps(each, sort_keys=True) not in known}
     return made
+
+
+def estate(name: str) -> list[Manifest]:
+    """What the policies judge of a cluster of the repository."""
+    folder = ROOT / "clusters" / name
+    return judged([each for path in (folder / "runtimes", *sorted((folder / "runs").iterdir())) for each in build(path)])
+
+
+def judged(manifests: list[Manifest]) -> list[Manifest]:
+    """Those of some objects that policies are about, and the JobSets that Trainer would make of the TrainJobs."""
+    resources = [Resource(manifest=each, unit=Unit(path=Path("objects.yaml"), kustomization=False)) for each in manifests]
+    jobsets = []
+    for workload in resolve.resolve(resources, cluster().catalog):
+        if workload.kind == "TrainJob" and workload.effective:
+            metadata = {**workload.effective.value["metadata"], "name": workload.name, "namespace": workload.namespace}
+            spec = workload.effective.value["spec"]
+            jobsets.append({"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": metadata, "spec": spec})
+    return [*(each for each in manifests if each["kind"] in RESOURCES), *jobsets]
+
+
+def build(folder: Path) -> list[Manifest]:
+    return [*yaml.safe_load_all(process.run([tools.binary("kustomize"), "build", folder]))]
 
 
 def _texts() -> Iterator[tuple[str, str]]:

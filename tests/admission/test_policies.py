@@ -10,14 +10,17 @@ import pytest
 from gate.evaluate import Evaluator
 from gate.model import Manifest
 from tests.admission import shared
+from tests.conftest import ROOT
 
 OBJECTS = shared.objects()
+POLICIES, _ = shared.policies_of_the_cases()
+CLUSTERS = sorted(path.parent.name for path in ROOT.glob("clusters/*/cluster.yaml"))
 
 
-def refused_by_policies(manifest: Manifest) -> set[str]:
+def refused_by_policies(manifest: Manifest, policies: list[Manifest]) -> set[str]:
     """The rules that the policies' messages name for a new object, as the API server evaluates them."""
     refused = set()
-    for policy in shared.policies()[0]:
+    for policy in policies:
         given: dict[str, Any] = {"object": manifest, "request": {"operation": "CREATE"}, "variables": {}}
         spec = policy["spec"]
         conditions = (condition["expression"] for condition in spec.get("matchConditions", []))
@@ -39,10 +42,29 @@ def _holds(expression: str, given: dict[str, Any]) -> bool:
 @pytest.mark.parametrize("name", OBJECTS)
 def test_rules_and_policies_judge_alike(name: str, opa: Evaluator) -> None:
     manifest = OBJECTS[name]
-    assert refused_by_policies(manifest) == shared.refused_by_rules(manifest, opa)
+    assert refused_by_policies(manifest, POLICIES) == shared.refused_by_rules(manifest, opa)
 
 
 def test_every_rule_with_a_policy_refuses_and_admits_something() -> None:
-    verdicts = [refused_by_policies(manifest) for manifest in OBJECTS.values()]
+    verdicts = [refused_by_policies(manifest, POLICIES) for manifest in OBJECTS.values()]
     assert set().union(*verdicts) == set(shared.RULES)
     assert sum(not verdict for verdict in verdicts) > len(verdicts) / 4
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_every_run_of_the_repository_is_admitted_and_a_privileged_one_is_not(name: str) -> None:
+    policies, bindings = shared.policies(ROOT / "clusters" / name / "admission")
+    (namespace,) = shared.build(ROOT / "clusters" / name / "namespaces")
+    labels = namespace["metadata"]["labels"].items()
+    selected = {
+        each["spec"]["policyName"]
+        for each in bindings
+        if each["spec"]["matchResources"]["namespaceSelector"]["matchLabels"].items() <= labels
+    }
+    held = [policy for policy in policies if policy["metadata"]["name"] in selected]
+    estate = shared.estate(name)
+    assert {each["kind"] for each in estate} == {"ClusterTrainingRuntime", "TrainJob", "JobSet"}
+    for manifest in estate:
+        assert refused_by_policies(manifest, held) == set()
+        if manifest["kind"] == "TrainJob":
+            assert refused_by_policies(shared.privileged(manifest), held) == {"run/allowed-overrides"}

@@ -21,7 +21,7 @@ from lab.model import HERE, Cluster, LabError, documents
 from lab.wait import until
 
 MANAGER = "tf-trainer-gitops"  # the mark of what was installed from here: the field manager of server-side apply
-FOLDERS = ("namespaces", "queues", "storage", "runtimes")
+FOLDERS = ("namespaces", "access", "admission", "queues", "storage", "runtimes")
 _IMPATIENT = ("failed calling webhook", "no matches for kind", "connection refused", "etcdserver", "not yet", "ensure CRDs are installed")
 
 
