@@ -20,6 +20,13 @@ _NAME = re.compile(r"^[a-z]([-a-z0-9]{0,46}[a-z0-9])?$")
 _SCRIPT = re.compile(r"^[A-Za-z0-9._-]+\.py$")  # a key of a ConfigMap
 _VARIABLE = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
 _CODE = "/workspace/code"
+# What a run's pods have to reach beside one another: names, and Trainer's status server, where its own manifests install it.
+_DNS = [{"port": 53, "protocol": protocol} for protocol in ("UDP", "TCP")]
+_STATUS = {
+    "to": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kubeflow-system"}}}],
+    "ports": [{"port": 10443, "protocol": "TCP"}],
+}
+_POLICY_HEADER = "# Nothing else gets in or out: add what else your code reaches. Volumes need nothing here, the node mounts them.\n"
 _HEADER = "# Frozen: a TrainJob cannot be edited once it exists. For another try make another run (`gate new run`).\n"
 
 
@@ -49,8 +56,12 @@ def run(folder: Path, overlay: str, *, nodes: int | None, env: Sequence[str], sc
             raise GateError("cannot name a run's script: letters, digits, dots and dashes, ending in .py, and not tfrun.py", file=script)
         trainer["command"] = ["python3", f"{_CODE}/tfrun.py", "--", "python3", f"{_CODE}/{script.name}"]
         files = {"tfrun.py": files["tfrun.py"], script.name: source.read_text(script)}
-    written = {"trainjob.yaml": _HEADER + _dump(manifest), "kustomization.yaml": _dump(_kustomization(name, job.namespace, files)), **files}
-    return _write(folder, written)
+    written = {
+        "trainjob.yaml": _HEADER + _dump(manifest),
+        "networkpolicy.yaml": _POLICY_HEADER + _dump(_network_policy(name, job.namespace)),
+        "kustomization.yaml": _dump(_kustomization(name, job.namespace, files)),
+    }
+    return _write(folder, {**written, **files})
 
 
 def _refuse(folder: Path, root: Path, overlay: str) -> None:
@@ -118,7 +129,7 @@ def _kustomization(name: str, namespace: str, files: Mapping[str, str]) -> Manif
     return {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
-        "resources": ["trainjob.yaml"],
+        "resources": ["networkpolicy.yaml", "trainjob.yaml"],
         "configMapGenerator": [
             {
                 "name": name,
@@ -133,6 +144,23 @@ def _kustomization(name: str, namespace: str, files: Mapping[str, str]) -> Manif
                 "targets": [{"select": {"kind": "TrainJob", "name": name}, "fieldPaths": ["spec.trainer.env.[name=TF_NUM_WORKERS].value"]}],
             }
         ],
+    }
+
+
+def _network_policy(name: str, namespace: str) -> Manifest:
+    def pods() -> Manifest:  # a new one each time: YAML would write an alias
+        return {"podSelector": {"matchLabels": {"jobset.sigs.k8s.io/jobset-name": name}}}
+
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            **pods(),
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [{"from": [pods()]}],
+            "egress": [{"to": [pods()]}, {"ports": _DNS}, _STATUS],
+        },
     }
 
 

@@ -41,7 +41,13 @@ def test_a_run_with_its_own_script(estate: Path, tmp_path: Path) -> None:
     folder = estate / "clusters/v100-ib/runs/mine"
     result = gate("new", "run", folder, "--overlay", "ib-volcano", "--script", script)
     assert result.exit_code == 0, result.output
-    assert sorted(path.name for path in folder.iterdir()) == ["kustomization.yaml", "mine.py", "tfrun.py", "trainjob.yaml"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "kustomization.yaml",
+        "mine.py",
+        "networkpolicy.yaml",
+        "tfrun.py",
+        "trainjob.yaml",
+    ]
     job = yaml.safe_load((folder / "trainjob.yaml").read_text(encoding="utf-8"))
     assert job["spec"]["trainer"]["command"][-1] == "/workspace/code/mine.py"
     assert report(folder)[0] == 0
