@@ -59,7 +59,7 @@ def test_every_run_of_the_repository_is_admitted_and_a_privileged_one_is_not(nam
     selected = {
         each["spec"]["policyName"]
         for each in bindings
-        if each["spec"]["matchResources"]["namespaceSelector"]["matchLabels"].items() <= labels
+        if each["spec"]["matchResources"].get("namespaceSelector", {"matchLabels": {}})["matchLabels"].items() <= labels
     }
     held = [policy for policy in policies if policy["metadata"]["name"] in selected]
     estate = shared.estate(name)

@@ -5,44 +5,36 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.admission import shared
 from tests.conftest import ROOT
-from tests.lab.conftest import Cluster
+from tests.lab.live import Cluster, Namespace
 
-NAMESPACE = "access-test"
-GROUP = "access-test-engineers"
 READ = {"get", "list", "watch"}
 pytestmark = pytest.mark.lab
 
 
 @pytest.fixture
-def namespace(cluster: Cluster, tmp_path: Path) -> Iterator[str]:
-    """A namespace with the lab's roles under other names, given to a group that nobody is in."""
-    mark = {"training.gitops/test": "access"}
-    made = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": mark}}]
+def engineers(namespace: Namespace) -> Iterator[Namespace]:
+    """A namespace with the lab's roles under other names, given to a group of the namespace's name that nobody is in."""
+    made = []
     for manifest in copy.deepcopy(shared.build(ROOT / "clusters" / "lab" / "access")):
-        manifest["metadata"] |= {"name": f"{NAMESPACE}-{manifest['metadata']['name']}", "labels": mark}
-        if "namespace" in manifest["metadata"]:
-            manifest["metadata"]["namespace"] = NAMESPACE
+        named = {"name": f"{namespace.name}-{manifest['metadata']['name']}", "labels": {"training.gitops/test": namespace.name}}
+        manifest["metadata"] |= {**named, **({"namespace": namespace.name} if "namespace" in manifest["metadata"] else {})}
         if "roleRef" in manifest:
-            manifest["roleRef"]["name"] = f"{NAMESPACE}-{manifest['roleRef']['name']}"
-            manifest["subjects"][0]["name"] = GROUP
+            manifest["roleRef"]["name"] = f"{namespace.name}-{manifest['roleRef']['name']}"
+            manifest["subjects"][0]["name"] = namespace.name
         made.append(manifest)
-    file = tmp_path / "access.yaml"
-    file.write_text(yaml.safe_dump_all(made), encoding="utf-8")
-    cluster.kubectl("apply", f"--filename={file}")
-    yield NAMESPACE
-    cluster.kubectl("delete", "clusterroles,clusterrolebindings,namespaces", "--selector=training.gitops/test=access")
+    namespace.cluster.apply(*made)
+    yield namespace
+    namespace.cluster.kubectl("delete", "clusterroles,clusterrolebindings", f"--selector=training.gitops/test={namespace.name}")
 
 
-def allowed(cluster: Cluster, namespace: str) -> dict[str, set[str]]:
-    """The verbs of each resource, without the reviews of one's own rights that everybody may ask for."""
-    words = ["auth", "can-i", "--list", "--no-headers", f"--namespace={namespace}", "--as=somebody", f"--as-group={GROUP}"]
+def allowed(cluster: Cluster, group: str, namespace: str) -> dict[str, set[str]]:
+    """The verbs that a group has on each resource, without the reviews of one's own rights that everybody may ask for."""
+    words = ["auth", "can-i", "--list", "--no-headers", f"--namespace={namespace}", "--as=somebody", f"--as-group={group}"]
     verbs: dict[str, set[str]] = {}
     for line in cluster.kubectl(*words).splitlines():
         found = re.match(r"(\S+)\s+.*\[([a-z *]*)\]$", line)
@@ -51,18 +43,15 @@ def allowed(cluster: Cluster, namespace: str) -> dict[str, set[str]]:
     return verbs
 
 
-def test_engineers_create_and_watch_runs_and_nothing_else(cluster: Cluster, namespace: str) -> None:
-    cluster.wait("the roles hold", lambda: "trainjobs.trainer.kubeflow.org" in allowed(cluster, namespace), seconds=60)
-    verbs = allowed(cluster, namespace)
+def test_engineers_create_and_watch_runs_and_nothing_else(engineers: Namespace) -> None:
+    cluster, name = engineers.cluster, engineers.name
+    engineers.wait("the roles hold", lambda: {"pods", "nodes"} <= set(allowed(cluster, name, name)))
+    verbs = allowed(cluster, name, name)
     assert {resource for resource, verb in verbs.items() if verb - READ} == {"trainjobs.trainer.kubeflow.org", "configmaps"}
     assert verbs["trainjobs.trainer.kubeflow.org"] == verbs["configmaps"] == {"create", *READ}
     seen = {"pods", "pods/log", "events", "jobs.batch", "jobsets.jobset.x-k8s.io", "workloads.kueue.x-k8s.io"}
     assert {*seen, "podgroups.scheduling.volcano.sh", "clustertrainingruntimes.trainer.kubeflow.org"} <= set(verbs)
     assert "secrets" not in verbs
-
-
-def test_elsewhere_they_see_only_what_runs_depend_on(cluster: Cluster, namespace: str) -> None:
-    cluster.wait("the roles hold", lambda: "nodes" in allowed(cluster, "default"), seconds=60)
-    verbs = allowed(cluster, "default")
-    assert set().union(*verbs.values()) == READ
-    assert "pods" not in verbs and "trainjobs.trainer.kubeflow.org" not in verbs
+    elsewhere = allowed(cluster, name, "default")
+    assert set().union(*elsewhere.values()) == READ
+    assert "pods" not in elsewhere and "trainjobs.trainer.kubeflow.org" not in elsewhere

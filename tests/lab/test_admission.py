@@ -1,6 +1,6 @@
 """The API server refuses what the rules refuse: the same objects, each created alone as a server-side dry run.
 
-The policies are installed under other names and for marked objects only, so that a cluster in use goes on undisturbed.
+The policies are installed under other names, for a namespace of the test and marked objects, so that nothing else is judged.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 import yaml
@@ -20,9 +19,9 @@ from gate.model import Manifest
 from lab import system
 from tests.admission import shared
 from tests.conftest import ROOT
-from tests.lab.conftest import Cluster
+from tests.lab.live import Namespace
 
-MARK = {"training.gitops/test": "admission"}
+RUNS = {"training.gitops/runs": "true"}
 # What the API server says of one object: a policy's refusal, or that of a webhook, which comes after the policies.
 REFUSAL = re.compile(r'"(?P<name>o\d+)" is forbidden: ValidatingAdmissionPolicy \S+ with binding \S+ denied request: (?P<message>.*)')
 WEBHOOK = re.compile(r'admission webhook "(?:validator|vjobset|vtrainjob)\S+" denied the request')
@@ -31,57 +30,58 @@ pytestmark = pytest.mark.lab
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Server:
-    """Policies in a namespace of their own."""
+    """The API server with policies for one namespace."""
 
-    cluster: Cluster
-    namespace: str
-    folder: Path
+    namespace: Namespace
 
-    def apply(self, manifests: list[Manifest]) -> None:
-        file = self.folder / "policies.yaml"
-        file.write_text(yaml.safe_dump_all(manifests), encoding="utf-8")
-        self.cluster.kubectl("apply", f"--filename={file}")
+    @property
+    def mark(self) -> Manifest:
+        return {"training.gitops/test": self.namespace.name}
 
     def install(self, policies: list[Manifest], bindings: list[Manifest], **labels: str) -> None:
-        """Installs policies for the namespace, which gets these labels; of cluster-scoped objects they judge marked ones."""
-        clusterwide = {f"{self.namespace}-{each['metadata']['name']}" for each in policies if "clustertrainingruntimes" in str(each)}
-        made = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace, "labels": {**MARK, **labels}}}]
+        """Installs policies for the namespace, which gets these labels, and for marked objects that have no namespace."""
+        name = self.namespace.name
+        made = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {**self.mark, **labels}}}]
         for manifest in copy.deepcopy([*policies, *bindings]):
-            manifest["metadata"] |= {"name": f"{self.namespace}-{manifest['metadata']['name']}", "labels": MARK}
+            manifest["metadata"] |= {"name": f"{name}-{manifest['metadata']['name']}", "labels": self.mark}
             if "policyName" in manifest["spec"]:
-                manifest["spec"]["policyName"] = f"{self.namespace}-{manifest['spec']['policyName']}"
-                if manifest["spec"]["policyName"] in clusterwide:
-                    manifest["spec"]["matchResources"]["objectSelector"] = {"matchLabels": MARK}
-                manifest["spec"]["matchResources"]["namespaceSelector"]["matchLabels"] |= MARK
+                manifest["spec"]["policyName"] = f"{name}-{manifest['spec']['policyName']}"
+                for selector in ("namespaceSelector", "objectSelector"):
+                    if selector in manifest["spec"]["matchResources"]:
+                        manifest["spec"]["matchResources"][selector]["matchLabels"] |= self.mark
             made.append(manifest)
-        self.apply(made)
+        self.namespace.cluster.apply(*made)
 
     def refusals(self, manifests: list[Manifest]) -> list[str]:
         """For each object the rule that a policy's refusal names, "" where the policies admit it."""
         made = copy.deepcopy(manifests)
         for number, manifest in enumerate(made):
-            manifest["metadata"] |= {"name": f"o{number}", "labels": {**manifest["metadata"].get("labels", {}), **MARK}}
-            if manifest["kind"] != "ClusterTrainingRuntime":
-                manifest["metadata"]["namespace"] = self.namespace
-        file = self.folder / "objects.yaml"
-        file.write_text(yaml.safe_dump_all(made), encoding="utf-8")
-        command = system.command(self.cluster.lab, "create", "--dry-run=server", f"--filename={file}")
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+            manifest["metadata"] |= {"name": f"o{number}"}
+            if manifest["kind"] == "ClusterTrainingRuntime":
+                manifest["metadata"]["labels"] = {**manifest["metadata"].get("labels", {}), **RUNS, **self.mark}
+            else:
+                manifest["metadata"]["namespace"] = self.namespace.name
         found = [""] * len(made)
-        for line in done.stderr.splitlines():
+        for line in self.complaints(*made):
             if refusal := REFUSAL.search(line):
                 found[int(refusal["name"][1:])] = shared.rule_of(refusal["message"])
             else:
                 assert WEBHOOK.search(line), line
         return found
 
+    def complaints(self, *manifests: Manifest) -> list[str]:
+        """What the API server says against creating these objects, a line each."""
+        command = system.command(self.namespace.cluster.lab, "create", "--dry-run=server", "--filename=-")
+        done = subprocess.run(command, input=yaml.safe_dump_all(manifests), capture_output=True, text=True, timeout=300, check=False)
+        return done.stderr.splitlines()
+
 
 @pytest.fixture
-def server(cluster: Cluster, tmp_path: Path) -> Iterator[Server]:
-    made = Server(cluster=cluster, namespace="admission-test", folder=tmp_path)
+def server(namespace: Namespace) -> Iterator[Server]:
+    made = Server(namespace=namespace)
     yield made
-    kinds = "validatingadmissionpolicybindings,validatingadmissionpolicies,namespaces"
-    cluster.kubectl("delete", kinds, "--selector=training.gitops/test=admission")
+    kinds = "validatingadmissionpolicybindings,validatingadmissionpolicies"
+    namespace.cluster.kubectl("delete", kinds, f"--selector=training.gitops/test={namespace.name}")
 
 
 def test_the_api_server_and_the_rules_judge_alike(server: Server, opa: Evaluator) -> None:
@@ -95,13 +95,13 @@ def test_the_api_server_and_the_rules_judge_alike(server: Server, opa: Evaluator
     def alike() -> bool:  # a policy holds some time after it was written
         found = zip(objects, server.refusals([*objects.values()]), expected, strict=True)
         differences[:] = [
-            f"{name}: refused by {rule or 'nothing'}, not by {rules}" for name, rule, rules in found if rule not in (rules or {""})
+            f"{name}: {rule or 'nothing'} refuses it, not {rules}" for name, rule, rules in found if rule not in (rules or {""})
         ]
         return not differences
 
-    server.install(*shared.policies_of_the_cases(), **{"training.gitops/runs": "true", "training.gitops/queue": "kueue"})
+    server.install(*shared.policies_of_the_cases(), **RUNS, **{"training.gitops/queue": "kueue"})
     try:
-        server.cluster.wait("the same verdicts", alike, seconds=60)
+        server.namespace.wait("the same verdicts", alike)
     finally:
         assert differences == []
 
@@ -110,35 +110,24 @@ def test_the_api_server_and_the_rules_judge_alike(server: Server, opa: Evaluator
 def test_every_run_is_admitted_and_a_privileged_one_is_not(name: str, server: Server) -> None:
     estate = shared.estate(name)
     taken = [shared.privileged(each) for each in estate if each["kind"] == "TrainJob"]
-    server.install(*shared.policies(ROOT / "clusters" / name / "admission"), **{"training.gitops/runs": "true"})
+    server.install(*shared.policies(ROOT / "clusters" / name / "admission"), **RUNS)
     expected = ["" for _ in estate] + ["run/allowed-overrides" for _ in taken]
-    server.cluster.wait("admitted and refused", lambda: server.refusals([*estate, *taken]) == expected, seconds=60)
+    server.namespace.wait("admitted and refused", lambda: server.refusals([*estate, *taken]) == expected)
 
 
 def test_trainer_writes_its_snapshot_of_a_runtime_and_nobody_else_does(server: Server) -> None:
-    (folder,) = (ROOT / "clusters" / "lab" / "runs").glob("reference-kueue")
-    server.install(*shared.policies(ROOT / "clusters" / "lab" / "admission"), **{"training.gitops/runs": "true"})
-    run = copy.deepcopy(next(each for each in shared.build(folder) if each["kind"] == "TrainJob"))
-    snapshot = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"runtime": "{}"}}
-    taken = {**snapshot, "metadata": {"name": f"{run['metadata']['name']}-runtime-snapshot", "namespace": server.namespace}}
-    file = server.folder / "snapshot.yaml"
-    file.write_text(yaml.safe_dump(taken), encoding="utf-8")
-    command = system.command(server.cluster.lab, "create", "--dry-run=server", f"--filename={file}")
-
-    def refused() -> bool:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        return "only Trainer writes the snapshot" in done.stderr
-
-    server.cluster.wait("a forged snapshot is refused", refused, seconds=60)
-    run["metadata"]["namespace"] = server.namespace
+    server.install(*shared.policies(ROOT / "clusters" / "lab" / "admission"), **RUNS)
+    run = next(each for each in shared.estate("lab") if each["kind"] == "TrainJob")
+    name = f"{run['metadata']['name']}-runtime-snapshot"
+    forged = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": server.namespace.name}}
+    server.namespace.wait("a forged one refused", lambda: "only Trainer writes the snapshot" in str(server.complaints(forged)))
+    run["metadata"]["namespace"] = server.namespace.name
     run["spec"]["suspend"] = True
-    server.apply([run])
-    server.cluster.wait("Trainer's own", lambda: _exists(server, "configmap", taken["metadata"]["name"]), seconds=60)
-    server.cluster.wait("the run's JobSet", lambda: _exists(server, "jobset", run["metadata"]["name"]), seconds=60)
-
-
-def _exists(server: Server, kind: str, name: str) -> bool:
-    return name in server.cluster.kubectl("get", kind, f"--namespace={server.namespace}", "--output=name")
+    server.namespace.apply(run)
+    server.namespace.wait("Trainer's own", lambda: name in server.namespace.kubectl("get", "configmaps", "--output=name"))
+    server.namespace.wait(
+        "the run's JobSet", lambda: run["metadata"]["name"] in server.namespace.kubectl("get", "jobsets", "--output=name")
+    )
 
 
 def _patched_by_kueue(manifest: Manifest) -> bool:
