@@ -19,7 +19,7 @@ from gate.model import Manifest
 from lab import system
 from tests.admission import shared
 from tests.conftest import ROOT
-from tests.lab.live import Namespace
+from tests.lab.live import Namespace, trainjob
 
 RUNS = {"training.gitops/runs": "true"}
 # What the API server says of one object: a policy's refusal, or that of a webhook, which comes after the policies.
@@ -115,19 +115,15 @@ def test_every_run_is_admitted_and_a_privileged_one_is_not(name: str, server: Se
     server.namespace.wait("admitted and refused", lambda: server.refusals([*estate, *taken]) == expected)
 
 
-def test_trainer_writes_its_snapshot_of_a_runtime_and_nobody_else_does(server: Server) -> None:
+def test_a_run_is_queued_and_trained_and_nobody_forges_its_runtime(server: Server) -> None:
+    """Trainer's snapshot and JobSet and Kueue's changes of the TrainJob pass the policies."""
     server.install(*shared.policies(ROOT / "clusters" / "lab" / "admission"), **RUNS)
-    run = next(each for each in shared.estate("lab") if each["kind"] == "TrainJob")
-    name = f"{run['metadata']['name']}-runtime-snapshot"
-    forged = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": server.namespace.name}}
+    metadata = {"name": "queued-runtime-snapshot", "namespace": server.namespace.name}
+    forged = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
     server.namespace.wait("a forged one refused", lambda: "only Trainer writes the snapshot" in str(server.complaints(forged)))
-    run["metadata"]["namespace"] = server.namespace.name
-    run["spec"]["suspend"] = True
-    server.namespace.apply(run)
-    server.namespace.wait("Trainer's own", lambda: name in server.namespace.kubectl("get", "configmaps", "--output=name"))
-    server.namespace.wait(
-        "the run's JobSet", lambda: run["metadata"]["name"] in server.namespace.kubectl("get", "jobsets", "--output=name")
-    )
+    server.namespace.apply(*trainjob("queued", "print('trained')"))
+    server.namespace.complete("queued")
+    assert server.namespace.get("configmap", "queued-runtime-snapshot")["metadata"]["ownerReferences"][0]["name"] == "queued"
 
 
 def _patched_by_kueue(manifest: Manifest) -> bool:
