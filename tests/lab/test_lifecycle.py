@@ -39,20 +39,48 @@ POD: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """All tests but the first begin and end it; whatever they did to it, nothing is left of it."""
     with throwaway(tmp_path_factory.mktemp("lab")) as lab:
+        before = machine(lab)
         yield lab
+        engine.down(lab)
+        nothing_left(before, lab)
+
+
+def test_down_leaves_nothing(tmp_path: Path) -> None:
+    """And what the machine runs itself stays as it was: here a containerd with a container. First, before there is another lab."""
+    with machines_containerd(tmp_path / "containerd") as container, throwaway(tmp_path) as lab:
+        before = machine(lab)
+        start(lab)
+        run_pod(lab)
+        spaces, processes = namespaces(lab), members(lab)
+        assert any(lab.cgroup in each for each in machine(lab)["cgroups"])
+        assert engine.down(lab)
+        assert not [pid for pid in processes if alive(pid, lab)]
+        assert not [pid for pid in all_processes() if namespaces_of(pid) & spaces]
+        nothing_left(before, lab)
+        assert not engine.down(lab)
+        assert container() == "RUNNING"
 
 
 def test_up_after_an_up_that_was_killed(lab: Lab) -> None:
     """Killed while kubeadm makes certificates: the lab's processes live on without it."""
+    before = machine(lab)
+    interrupt(lab)
+    assert engine.down(lab)
+    nothing_left(before, lab)
+    interrupt(lab)
+    assert not lab.kubeconfig.exists()
+    start(lab)
+    assert ready(lab)
+
+
+def interrupt(lab: Lab) -> None:
     with subprocess.Popen([sys.executable, "-c", UP, str(lab.root)], stderr=subprocess.PIPE, text=True) as command:
         wait("the lab's first process", lambda: space.first_process(lab) is not None or command.poll() is not None)
         command.kill()
         _, words = command.communicate()
     assert command.returncode == -signal.SIGKILL, words
-    assert not lab.kubeconfig.exists()
-    start(lab)
-    assert ready(lab)
 
 
 def test_up_on_a_running_lab_changes_nothing(lab: Lab) -> None:
@@ -121,31 +149,13 @@ def test_nothing_listens_on_the_machine(lab: Lab) -> None:
     assert within(lab, "ip", "route", "show", "default") == ""
 
 
-def test_down_leaves_nothing(tmp_path: Path) -> None:
-    """And what the machine runs itself stays as it was: here a containerd with a container."""
-    with machines_containerd(tmp_path / "containerd") as container, throwaway(tmp_path) as lab:
-        before = machine(lab)
-        start(lab)
-        run_pod(lab)
-        spaces, processes = namespaces(lab), members(lab)
-        assert any(lab.cgroup in each for each in machine(lab)["cgroups"])
-        assert engine.down(lab)
-        assert not [pid for pid in processes if alive(pid, lab)]
-        assert not [pid for pid in all_processes() if namespaces_of(pid) & spaces]
-        after = machine(lab)
-        assert {what: found - before[what] for what, found in after.items()} == {what: set() for what in after}
-        assert {what: found - after[what] for what, found in before.items()} == {what: set() for what in before}
-        assert not engine.down(lab)
-        assert container() == "RUNNING"
-
-
 @contextlib.contextmanager
 def machines_containerd(folder: Path) -> Iterator[Callable[[], str]]:
-    """A containerd in the machine's own namespaces with a container in the kubelet's namespace; yields what says its state."""
+    """A containerd in the machine's own namespaces with a container; yields what says its state."""
     (folder / "files" / "bin").mkdir(parents=True)
     shutil.copy(doctor.BUSYBOX, folder / "files" / "bin" / "busybox")
     (folder / "config.toml").write_text('version = 2\ndisabled_plugins = ["io.containerd.grpc.v1.cri"]\n', encoding="utf-8")
-    client = ["ctr", "--address", str(folder / "sock"), "--namespace", "k8s.io"]
+    client = ["ctr", "--address", str(folder / "sock"), "--namespace", "machine"]
 
     def state() -> str:
         return output(*client, "tasks", "ls").splitlines()[-1].split()[-1]
@@ -155,7 +165,8 @@ def machines_containerd(folder: Path) -> Iterator[Callable[[], str]]:
         ["containerd", f"--config={folder / 'config.toml'}", f"--address={folder / 'sock'}", *words], stderr=subprocess.DEVNULL
     ) as daemon:
         wait("containerd", lambda: subprocess.run([*client, "version"], capture_output=True, check=False).returncode == 0)
-        output(*client, "run", "--detach", "--cgroup=", "--rootfs", str(folder / "files"), "own", "/bin/busybox", "sleep", "3600")
+        apart = ["--cgroup=", f"--runc-root={folder / 'runc'}", f"--fifo-dir={folder / 'fifo'}"]
+        output(*client, "run", "--detach", *apart, "--rootfs", str(folder / "files"), "own", "/bin/busybox", "sleep", "3600")
         try:
             yield state
         finally:
@@ -254,6 +265,13 @@ def namespaces_of(pid: int) -> set[str]:
 def namespaces(lab: Lab) -> set[str]:
     """The namespaces that the lab's processes are in and this one is not: its own and its pods'."""
     return {each for pid in members(lab) for each in namespaces_of(pid)} - namespaces_of(os.getpid())
+
+
+def nothing_left(before: dict[str, set[str]], lab: Lab) -> None:
+    """The machine is as it was, neither more nor less."""
+    after = machine(lab)
+    assert {what: found - before[what] for what, found in after.items()} == {what: set() for what in after}
+    assert {what: found - after[what] for what, found in before.items()} == {what: set() for what in before}
 
 
 def machine(lab: Lab) -> dict[str, set[str]]:
