@@ -553,6 +553,7 @@ DERIVED: list[tuple[str, Callable[[dict[str, Any]], None], int, str, str]] = [
         "volcano/scheduler-down",
         "Its pods have waited 61 min for Volcano's scheduler, which has said nothing about them.",
     ),
+    ("volcano-node-selector", without(), -40, "volcano/scheduling", "Its gang has waited 36 s for Volcano to place it."),
     ("complete", _unfinished, 0, "training/ending", "Its 2 pods have succeeded; the TrainJob is not Complete yet."),
     (
         "held-by",

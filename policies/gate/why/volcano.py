@@ -145,6 +145,14 @@ def scheduler_down(run: Snapshot) -> Seen | None:
     )
 
 
+@cause("volcano/scheduling", "waiting", todo="Ask again in a minute.")
+def scheduling(run: Snapshot) -> Seen | None:
+    """Volcano has had little time for its gang"""
+    if not _held_up(run) or run.podgroup is None or run.older(run.podgroup, _PATIENCE):
+        return None
+    return Seen(sentence=f"Its gang has waited {run.age(run.podgroup)} for Volcano to place it.", evidence=_said(run))
+
+
 @cause(
     "volcano/unschedulable",
     "stuck",
@@ -163,4 +171,4 @@ def unschedulable(run: Snapshot) -> Seen | None:
 
 
 CAUSES: tuple[Cause, ...] = (scheduler_name, queue_missing, queue_closed, never_fits)
-LATER: tuple[Cause, ...] = (queue_full, cluster_full, scheduler_down, unschedulable)
+LATER: tuple[Cause, ...] = (queue_full, cluster_full, scheduler_down, scheduling, unschedulable)
