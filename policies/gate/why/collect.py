@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from gate.model import GateError, Manifest, get
@@ -13,7 +13,7 @@ from gate.why.cluster import KINDS, Cluster, Kind, Unreadable
 from gate.why.snapshot import JOBSET_NAME, Log, Snapshot, condition, index, name, phase
 
 _LINES = 40  # of each log
-_LOGS = 6  # pods of a run whose logs are read: those that failed first, then worker 0 and the next ones; of several runs, fewer
+_LOGS = 6  # pods of a run whose logs are read: those that failed, the first ones first, then worker 0 and the next; of several runs fewer
 _LOGS_OF_MANY = 2
 _CONTROLLERS = (
     "app.kubernetes.io/name in (trainer,kubeflow-trainer,jobset,kueue)",
@@ -128,14 +128,8 @@ def _snapshots(cluster: Cluster, jobs: Sequence[Manifest], namespace: str | None
             groups=groups,
         )
         logs = _logs(reader, run, _LOGS if len(jobs) == 1 else _LOGS_OF_MANY)
-        found.append(_with(run, logs, reader.unread))
+        found.append(replace(run, logs=logs, unread=tuple(reader.unread)))
     return found
-
-
-def _with(run: Snapshot, logs: list[Log], unread: list[str]) -> Snapshot:
-    return Snapshot(
-        now=run.now, namespace=run.namespace, name=run.name, objects=run.objects, groups=run.groups, logs=logs, unread=tuple(unread)
-    )
 
 
 def _settled(job: Manifest, objects: Sequence[Manifest]) -> bool:
@@ -198,8 +192,12 @@ def _logs(reader: _Reader, run: Snapshot, pods: int) -> list[Log]:
             for each in snapshot.statuses(pod)
         )
     ]
+
+    def when(pod: Manifest) -> str:
+        return min((str(get(each, ("state", "terminated", "finishedAt"), "")) for each in snapshot.statuses(pod)), default="")
+
     logs = []
-    for pod in sorted(begun, key=lambda pod: (phase(pod) != "Failed", index(pod)))[:pods]:
+    for pod in sorted(begun, key=lambda pod: (phase(pod) != "Failed", when(pod), index(pod)))[:pods]:
         for status in get(pod, ("status", "containerStatuses"), []) or []:
             lives = [False] if get(status, ("state", "running")) or get(status, ("state", "terminated")) else []
             for previous in [*lives, *([True] if status.get("restartCount") else [])]:
