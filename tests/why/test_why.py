@@ -42,7 +42,7 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
     "check-pending": (
         "kueue/admission-check",
         None,
-        "Its quota has been reserved for 82 s; it waits for the admission check b1-why-check (Pending).",
+        "Its quota has been reserved for 82 s; it waits for the admission check faults-check (Pending).",
     ),
     "complete": ("trainer/complete", None, "It has been Complete for 80 s, 8 s after it was made."),
     "deactivated": (
@@ -56,7 +56,7 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
         "It failed 68 s ago: it was not done after its activeDeadlineSeconds of 20; Trainer has deleted its JobSet and pods.",
     ),
     "deleting": ("trainer/deleting", None, "It is being deleted, for 9 s now; foregroundDeletion holds it; 2 of its pods are there."),
-    "drained": ("kueue/queue-stopped", None, "ClusterQueue b1-why-wide is stopped (stopPolicy: HoldAndDrain), so it admits nothing."),
+    "drained": ("kueue/queue-stopped", None, "ClusterQueue faults-wide is stopped (stopPolicy: HoldAndDrain), so it admits nothing."),
     "dying": (
         "jobset/dying",
         None,
@@ -76,7 +76,7 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
     "gathering": (
         "training/gathering",
         None,
-        "1 of its 2 workers have not been told to start; worker 0 says: 1 of 2 workers, waiting for index 1. In worker 1 tfrun has written nothing: does it run there?",
+        "1 of its 2 workers has not been told to start; worker 0 says: 1 of 2 workers, waiting for index 1. In worker 1 tfrun has written nothing: does it run there?",
     ),
     "held-by": ("training/runs", None, "It trains: 2 of its 2 pods have run for 87 s; last sign of it 85 s ago."),
     "in-place": (
@@ -94,7 +94,7 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
     "never-fits": (
         "kueue/never-fits",
         "queue/within-quota",
-        "It asks for 50m of cpu, and ClusterQueue b1-why-small has 40m in all (flavor b1-why-any): it will never be admitted as it is.",
+        "It asks for 50m of cpu, and ClusterQueue faults-small has 40m in all (flavor faults-any): it will never be admitted as it is.",
     ),
     "new": ("pods/starting", None, "2 of its 2 pods are being started, the first for 5 s."),
     "no-agreement": (
@@ -110,18 +110,18 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
     "no-answer": (
         "training/not-answering",
         None,
-        "Worker 1 finds worker 0 in DNS, but gets no answer from it; and tfrun has written nothing there.",
+        "Worker 1 finds worker 0 in DNS, but gets no answer from it; tfrun has written nothing there.",
     ),
     "no-check": (
         "kueue/queue-inactive",
         "queue/admission-check-exists",
-        "ClusterQueue b1-why-checkless is inactive, so it admits nothing: an AdmissionCheck of it does not exist.",
+        "ClusterQueue faults-checkless is inactive, so it admits nothing: an AdmissionCheck of it does not exist.",
     ),
-    "no-claim": ("pods/claim", "refs/objects-exist", "Its pods mount the claim nowhere, which does not exist in namespace b1-why."),
+    "no-claim": ("pods/claim", "refs/objects-exist", "Its pods mount the claim nowhere, which does not exist in namespace faults."),
     "no-cluster-queue": (
         "kueue/cluster-queue-missing",
         "queue/cluster-queue-exists",
-        "It waits in LocalQueue dangling, whose ClusterQueue b1-why-dangling does not exist.",
+        "It waits in LocalQueue dangling, whose ClusterQueue faults-dangling does not exist.",
     ),
     "no-command": (
         "failed/cannot-start",
@@ -131,12 +131,12 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
     "no-config-map": (
         "pods/volume",
         "refs/objects-exist",
-        "Its pods mount the ConfigMap nowhere, which does not exist in namespace b1-why.",
+        "Its pods mount the ConfigMap nowhere, which does not exist in namespace faults.",
     ),
     "no-flavor": (
         "kueue/queue-inactive",
         "queue/flavor-exists",
-        "ClusterQueue b1-why-flavorless is inactive, so it admits nothing: a ResourceFlavor of it does not exist.",
+        "ClusterQueue faults-flavorless is inactive, so it admits nothing: a ResourceFlavor of it does not exist.",
     ),
     "no-folder": (
         "pods/volume",
@@ -151,7 +151,7 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
     "no-local-queue": (
         "kueue/local-queue-missing",
         "queue/local-queue-exists",
-        "It waits for the LocalQueue nowhere, which does not exist in namespace b1-why.",
+        "It waits for the LocalQueue nowhere, which does not exist in namespace faults.",
     ),
     "no-neighbour": (
         "pods/unschedulable",
@@ -179,11 +179,11 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
         None,
         "Its pods have waited 62 s for a scheduler called vocalno, and none of that name has looked at them.",
     ),
-    "no-secret": ("pods/config", "refs/objects-exist", "Its containers need the Secret nowhere, which does not exist in namespace b1-why."),
+    "no-secret": ("pods/config", "refs/objects-exist", "Its containers need the Secret nowhere, which does not exist in namespace faults."),
     "no-topology-place": (
         "kueue/no-topology-place",
         None,
-        "No domain of the topology b1-why-racks has a place for its workers at this time.",
+        "No domain of the topology faults-racks has a place for its workers at this time.",
     ),
     "node-selector": (
         "pods/no-matching-node",
@@ -193,7 +193,7 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
     "not-covered": (
         "kueue/resource-not-covered",
         "queue/resources-covered",
-        "It asks for nvidia.com/gpu, which ClusterQueue b1-why-wide does not cover, so it will never be admitted.",
+        "It asks for nvidia.com/gpu, which ClusterQueue faults-wide does not cover, so it will never be admitted.",
     ),
     "not-in-dns": (
         "training/not-in-dns",
@@ -203,7 +203,7 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
     "not-selected": (
         "kueue/namespace-not-selected",
         "queue/namespace-selected",
-        "ClusterQueue b1-why-elsewhere does not select the namespace b1-why, so it will never admit this run.",
+        "ClusterQueue faults-elsewhere does not select the namespace faults, so it will never admit this run.",
     ),
     "other-manager": (
         "trainer/other-manager",
@@ -238,13 +238,13 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
     "preempted": (
         "kueue/preempted",
         None,
-        "It was stopped 2 min ago to make room for b1-why/preempting, and waits in ClusterQueue b1-why-small for quota again.",
+        "It was stopped 2 min ago to make room for faults/preempting, and waits in ClusterQueue faults-small for quota again.",
     ),
-    "queue-stopped": ("kueue/queue-stopped", None, "ClusterQueue b1-why-stopped is stopped (stopPolicy: Hold), so it admits nothing."),
+    "queue-stopped": ("kueue/queue-stopped", None, "ClusterQueue faults-stopped is stopped (stopPolicy: Hold), so it admits nothing."),
     "quota-held": (
         "kueue/quota-held",
         None,
-        "It waits in ClusterQueue b1-why-small for 20m more of cpu (flavor b1-why-any); held by b1-why/held-by.",
+        "It waits in ClusterQueue faults-small for 20m more of cpu (flavor faults-any); held by faults/held-by.",
     ),
     "request-only": (
         "jobset/jobs-refused",
@@ -264,7 +264,7 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
     "root-refused": (
         "pods/config",
         None,
-        'The container of worker 0 (root-refused-node-0-0-fvnhx) cannot be made (CreateContainerConfigError): container\'s runAsUser breaks non-root policy (pod: "root-refused-node-0-0-fvnhx_b1-why(a7eff0ad-fed9-4a83-9983-0ec28076eb91)", container: node).',
+        'The container of worker 0 (root-refused-node-0-0-fvnhx) cannot be made (CreateContainerConfigError): container\'s runAsUser breaks non-root policy (pod: "root-refused-node-0-0-fvnhx_faults(a7eff0ad-fed9-4a83-9983-0ec28076eb91)", container: node).',
     ),
     "runtime-gone": (
         "trainer/runtime-missing",
@@ -290,18 +290,18 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
     "tainted": (
         "kueue/flavor-does-not-fit",
         None,
-        "No flavor of ClusterQueue b1-why-tainted fits its pods: untolerated taint {example.com/gpu yes NoSchedule <nil>} in flavor b1-why-tainted.",
+        "No flavor of ClusterQueue faults-tainted fits its pods: untolerated taint {example.com/gpu yes NoSchedule <nil>} in flavor faults-tainted.",
     ),
     "too-large": (
         "pods/never-fits",
         "nodes/gang-fits",
         "A worker asks for 10 of cpu, and the largest node has 2: no node can ever hold it.",
     ),
-    "volcano-closed": ("volcano/queue-closed", None, "Its Volcano queue b1-why-closing is Closed, so it takes no gang in."),
+    "volcano-closed": ("volcano/queue-closed", None, "Its Volcano queue faults-closing is Closed, so it takes no gang in."),
     "volcano-never-fits": (
         "volcano/never-fits",
         "queue/volcano-capability",
-        "Its gang of 5 needs 50m of cpu, and the Volcano queue b1-why-small may use 40m in all: it is never scheduled.",
+        "Its gang of 5 needs 50m of cpu, and the Volcano queue faults-small may use 40m in all: it is never scheduled.",
     ),
     "volcano-no-node": (
         "pods/never-fits",
@@ -311,7 +311,7 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
     "volcano-no-queue": (
         "trainer/refused",
         "queue/volcano-queue-exists",
-        "Trainer cannot make its JobSet: Volcano has no queue b1-why-nowhere.",
+        "Trainer cannot make its JobSet: Volcano has no queue faults-nowhere.",
     ),
     "volcano-no-room": ("volcano/cluster-full", None, "Its gang waits outside: the cluster has not enough cpu for it at this time."),
     "volcano-node-selector": (
@@ -322,12 +322,12 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
     "volcano-queue-full": (
         "volcano/queue-full",
         None,
-        "Its gang waits in the Volcano queue b1-why-small for cpu; used by b1-why/volcano-running.",
+        "Its gang waits in the Volcano queue faults-small for cpu; used by faults/volcano-running.",
     ),
     "volcano-queue-gone": (
         "volcano/queue-missing",
         "queue/volcano-queue-exists",
-        "Its PodGroup names the Volcano queue b1-why-closing, which does not exist.",
+        "Its PodGroup names the Volcano queue faults-closing, which does not exist.",
     ),
     "volcano-running": ("training/runs", None, "It trains: 2 of its 2 pods have run for 85 s; last sign of it 83 s ago."),
     "volcano-too-large": (
@@ -466,7 +466,7 @@ def _tainted(document: dict[str, Any]) -> None:
 
 def _unread(document: dict[str, Any]) -> None:
     without("Pod", "Job", "Event")(document)
-    document["unread"] = ["could not read jobs of namespace b1-why: forbidden", "could not read pods of namespace b1-why: forbidden"]
+    document["unread"] = ["could not read jobs of namespace faults: forbidden", "could not read pods of namespace faults: forbidden"]
     document["logs"] = []
 
 
@@ -589,7 +589,7 @@ DERIVED: list[tuple[str, Callable[[dict[str, Any]], None], int, str, str]] = [
         _unread,
         3600,
         "unknown",
-        "What was read of it does not say why it does not train (could not read jobs of namespace b1-why: forbidden).",
+        "What was read of it does not say why it does not train (could not read jobs of namespace faults: forbidden).",
     ),
 ]
 
@@ -630,21 +630,21 @@ def test_the_answer_begins_with_the_sentence() -> None:
     run = load("never-fits")
     assert (
         report.as_text(run, diagnose(run))
-        == """✗ It asks for 50m of cpu, and ClusterQueue b1-why-small has 40m in all (flavor b1-why-any): it will never be admitted as
+        == """✗ It asks for 50m of cpu, and ClusterQueue faults-small has 40m in all (flavor faults-any): it will never be admitted as
   it is.
-  b1-why/never-fits: stuck, kueue/never-fits
+  faults/never-fits: stuck, kueue/never-fits
 
 TrainJob            never-fits                 Suspended        88 s
 └ TrainingRuntime   plain                      there            97 s
 └ Workload          trainjob-never-fits-10753  waits (Pending)  88 s
   └ LocalQueue      small                      active           97 s
-    └ ClusterQueue  b1-why-small               active           97 s
+    └ ClusterQueue  faults-small               active           97 s
 └ JobSet            never-fits                 Suspended        88 s
   └ Job             never-fits-node-0          Suspended        88 s
 
 what says so
   Workload trainjob-never-fits-10753: QuotaReserved=False: couldn't assign flavors to pod set node: insufficient quota
-    for cpu in flavor b1-why-any, previously considered podsets requests (0) + current podset request (50m) > maximum
+    for cpu in flavor faults-any, previously considered podsets requests (0) + current podset request (50m) > maximum
     capacity (40m)
 
 what to do
@@ -674,17 +674,17 @@ def test_the_table_begins_with_those_that_need_somebody() -> None:
     answers = [(run, diagnose(run)) for run in map(load, ("held-by", "quota-held", "never-fits", "failed"))]
     heads = [line.split()[1:3] for line in report.as_table(answers).splitlines() if not line.startswith(" ")]
     assert heads == [
-        ["failed", "b1-why/failed"],
-        ["stuck", "b1-why/never-fits"],
-        ["waiting", "b1-why/quota-held"],
-        ["fine", "b1-why/held-by"],
+        ["failed", "faults/failed"],
+        ["stuck", "faults/never-fits"],
+        ["waiting", "faults/quota-held"],
+        ["fine", "faults/held-by"],
     ]
 
 
 def test_json_is_one_object() -> None:
     run = load("no-claim")
     (found,) = json.loads(report.as_json([(run, diagnose(run))]))["trainjobs"]
-    assert (found["namespace"], found["name"], found["state"], found["cause"]) == ("b1-why", "no-claim", "stuck", "pods/claim")
+    assert (found["namespace"], found["name"], found["state"], found["cause"]) == ("faults", "no-claim", "stuck", "pods/claim")
     assert found["rule"] == "refs/objects-exist"
     assert [each["kind"] for each in found["objects"]] == ["TrainJob", "TrainingRuntime", "JobSet", "Job", "Pod", "Pod"]
 

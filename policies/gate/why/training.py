@@ -85,7 +85,7 @@ def not_answering(run: Snapshot) -> Seen | None:
         policies = [name(each) for each in run.all("NetworkPolicy")]
         first = next((pod for pod in run.pods if index(pod) == 0), None)
         silent = first is not None and not any(tfrun_line(log.text) for log in run.log(first, previous=False))
-        why = "and tfrun has written nothing there" if silent else f"policies of the namespace: {', '.join(policies)}" if policies else ""
+        why = "tfrun has written nothing there" if silent else f"policies of the namespace: {', '.join(policies)}" if policies else ""
         return Seen(
             sentence=f"Worker {worker} finds worker 0 in DNS, but gets no answer from it{'; ' + why if why else ''}.",
             evidence=_evidence(run, worker, line),
@@ -142,7 +142,7 @@ def gathering(run: Snapshot) -> Seen | None:
     mute = [pod for pod in _running(run) if (logs := run.log(pod, previous=False)) and not any(tfrun_line(log.text) for log in logs)]
     silent = f" In worker {index(mute[0])} tfrun has written nothing: does it run there?" if mute else ""
     return Seen(
-        sentence=f"{len(found)} of its {run.workers} workers have not been told to start; "
+        sentence=f"{len(found)} of its {run.workers} workers {'has' if len(found) == 1 else 'have'} not been told to start; "
         f"worker {worker} says: {found[worker][0].rstrip('.?')}.{silent}",
         evidence=_evidence(run, worker, found[worker][0]),
     )
