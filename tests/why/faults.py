@@ -229,6 +229,12 @@ def _prepared(jobset: Manifest) -> None:
     jobset["spec"]["replicatedJobs"] = [prepare, workers]
 
 
+def _labelled(jobset: Manifest) -> None:
+    """The queue label on the pods."""
+    template = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+    template["metadata"] = {"labels": {"kueue.x-k8s.io/queue-name": "stopped"}}
+
+
 def _patched(pod: Manifest) -> Manifest:
     """A runtimePatch of the pod template."""
     job = {"name": "node", "template": {"spec": {"template": pod}}}
@@ -349,6 +355,9 @@ def faults(namespace: str) -> dict[str, list[Manifest]]:
         trainjob("no-program", command=["python3", "/code/tfrun.py", "--", "trian"]),
         trainjob("strategy-late", _LATE, workers=1, resources={"limits": {"memory": "2Gi"}}),
         trainjob("over-quota"),
+        trainjob("no-hostnames", edit=_jobset(network={"enableDNSHostnames": False})),
+        trainjob("jobset-queued", edit=lambda jobset: jobset["metadata"].update(labels={"kueue.x-k8s.io/queue-name": "stopped"})),
+        trainjob("pods-queued", edit=_labelled),
         trainjob("patch-dropped", queue="small", spec=_patched({"spec": {"terminationGracePeriodSeconds": 60}})),
         trainjob("peer-lost", _CRASH, resources={"limits": {"memory": "2Gi"}}),
         trainjob("tainted", queue="tainted"),

@@ -85,6 +85,11 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
         "The workers did not agree on who they are; worker 1 (in-place-node-0-1-rbsz4) said: worker 0 refuses: index 1 is taken by another process: 2 workers have started; the kubelet restarts the container in place (restartPolicy OnFailure), 3 times so far, and JobSet counts nothing.",
     ),
     "initializer": ("jobset/waits-for-another", None, "Its workers wait until prepare (Complete) is reached."),
+    "jobset-queued": (
+        "kueue/label-place",
+        "queue/kueue-label-place",
+        "Kueue's queue label (stopped) is on its JobSet and not on the TrainJob: Kueue suspends what Trainer starts again and again.",
+    ),
     "killed": ("failed/stopped", None, "It failed 55 s ago: worker 1 (killed-node-0-1-5mqjq) was ended by SIGKILL (status 137)."),
     "name-too-long": (
         "trainer/refused",
@@ -142,6 +147,11 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
         "pods/volume",
         None,
         'A volume of worker 0 cannot be mounted on node lab: MountVolume.SetUp failed for volume "code" : hostPath type check failed: /nowhere is not a directory.',
+    ),
+    "no-hostnames": (
+        "training/not-in-dns",
+        "jobset/dns-hostnames",
+        "Worker 0 does not find the others in DNS: its JobSet has enableDNSHostnames: false, so no worker has a name.",
     ),
     "no-image": (
         "pods/image",
@@ -234,6 +244,11 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
         "jobset/pods-refused",
         "pods/pod-security",
         "The API server refuses its pods: its namespace enforces Pod Security baseline: host namespaces (hostNetwork=true).",
+    ),
+    "pods-queued": (
+        "pods/gated",
+        "queue/kueue-label-place",
+        "2 of its 2 pods are held back by scheduling gates (kueue.x-k8s.io/admission, kueue.x-k8s.io/topology): the queue label is on the pods, so Kueue queues each of them alone.",
     ),
     "preempted": (
         "kueue/preempted",
@@ -437,10 +452,16 @@ def _both(*edits: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]]
     return edit
 
 
+def _job_failed(document: dict[str, Any]) -> None:
+    for job in each(document, "Job"):
+        for found in job["status"]["conditions"]:
+            found["type"] = "Failed"
+    document["objects"] = [found for found in document["objects"] if "deletionTimestamp" not in found["metadata"]]
+
+
 def _jobset_suspended(document: dict[str, Any]) -> None:
     for job in each(document, "TrainJob"):
         job["spec"]["suspend"] = False
-        job["metadata"]["labels"] = {}
 
 
 def _disrupted(document: dict[str, Any]) -> None:
@@ -529,6 +550,14 @@ DERIVED: list[tuple[str, Callable[[dict[str, Any]], None], int, str, str]] = [
         3600,
         "jobset/controller-down",
         "Its JobSet has been there for 61 min, but JobSet has made no Job of it.",
+    ),
+    (
+        "dying",
+        _both(_job_failed, _down),
+        300,
+        "jobset/not-restarting",
+        "Worker 1 (restarting-node-0-1-29x76) ended with status 1: ValueError: the loss is not a number; its Job failed 5 min ago, "
+        "and JobSet has not restarted the gang: Deployment jobset-system/jobset-controller-manager has no ready pod.",
     ),
     ("quota-held", _jobset_suspended, 3600, "jobset/suspended", "The TrainJob may run, but its JobSet quota-held is suspended."),
     (

@@ -11,6 +11,7 @@ from gate import rules
 from gate.model import Manifest, get
 from gate.why.snapshot import Snapshot, condition, index, moment_of, name, phase, statuses
 
+NOT_IN_DNS = r"is not in DNS|is neither in /etc/hosts nor in DNS|DNS does not give"  # in tfrun's words
 _COUNT = "trainer/worker-count"
 _TOGETHER = 30  # seconds within which the workers of a gang follow the first one
 _LOST = r"UnavailableError|CancelledError|Cluster check alive failed|Connection (reset|refused)|Socket closed|incarnation"
@@ -142,6 +143,8 @@ def _death(run: Snapshot, pod: Manifest, end: Manifest | None) -> Death:
         kind, what = "no-agreement", f"the workers did not agree on who they are; {worker} said: {line}"
         waited = re.search(r"\d+ of (\d+) workers, waiting for index", line)
         found = (_COUNT, line) if waited and int(waited[1]) > run.workers else found
+        if not found and re.search(NOT_IN_DNS, line) and (rule := nameless(run)):
+            found = (rule, line)
     elif code > 128 or code == 82:
         kind, what = "stopped", f"{worker} was ended by {_signal(code)}{f'; its last line: {line}' if line else ''}"
     elif end is None:
@@ -150,6 +153,14 @@ def _death(run: Snapshot, pod: Manifest, end: Manifest | None) -> Death:
     else:
         kind, what = "crashed", f"{worker} ended with status {code}{f': {line}' if line else ', and wrote nothing'}"
     return Death(kind=kind, pod=called, what=what.rstrip("."), line=line, evidence=tuple(evidence), rule=found[0] if found else None)
+
+
+def nameless(run: Snapshot) -> str | None:
+    """The rule that says why the workers' names are not in DNS, as far as the JobSet is to blame."""
+    network = get(run.jobset, ("spec", "network"), {}) or {}
+    if network.get("enableDNSHostnames") is False:
+        return "jobset/dns-hostnames"
+    return "jobset/publish-not-ready-addresses" if network.get("publishNotReadyAddresses") is False else None
 
 
 def deleted(run: Snapshot) -> list[str]:

@@ -167,6 +167,25 @@ def attempts(run: Snapshot) -> str:
 
 
 @cause(
+    "jobset/not-restarting",
+    "stuck",
+    todo="Look at JobSet's controller: kubectl get pods -A -l app.kubernetes.io/name=jobset, and its log.",
+)
+def not_restarting(run: Snapshot) -> Seen | None:
+    """A worker has died, its Job has failed, and JobSet does nothing about it"""
+    over = [each for job in run.jobs if (each := condition(job, "Failed")) and run.older(each.get("lastTransitionTime"), _PATIENCE)]
+    leaving = any(get(each, ("metadata", "deletionTimestamp")) for each in (*run.jobs, *run.pods))
+    first = death(run) if over and not leaving and not condition(run.trainjob, "Failed") else None
+    if not first:
+        return None
+    return Seen(
+        sentence=f"{first.what[0].upper()}{first.what[1:]}; its Job failed {run.age(over[0].get('lastTransitionTime'))} ago, and JobSet "
+        f"has not restarted the gang{down(run, 'jobset')}.",
+        evidence=first.evidence,
+    )
+
+
+@cause(
     "jobset/dying",
     "waiting",
     todo="Read the log before the restart removes it: kubectl logs -n {namespace} {pod}.",
@@ -210,5 +229,5 @@ def restart_loop(run: Snapshot) -> Seen | None:
 
 
 MADE: tuple[Cause, ...] = (jobs_refused, controller_down, suspended, pods_refused, waits_for_another, no_pods)
-DYING: tuple[Cause, ...] = (in_place, lone_restart, dying)
+DYING: tuple[Cause, ...] = (in_place, lone_restart, not_restarting, dying)
 AGAIN: tuple[Cause, ...] = (restart_loop,)

@@ -6,7 +6,7 @@ import re
 
 from gate.model import Manifest, get
 from gate.why.causes import Cause, Seen, cause, down, few, stop
-from gate.why.snapshot import Snapshot, condition, label, name
+from gate.why.snapshot import QUEUE_NAME, Snapshot, condition, label, name, phase
 
 _PRIORITY = "kueue.x-k8s.io/priority-class"
 _GROUP = "kueue.x-k8s.io"
@@ -40,6 +40,19 @@ def absent(run: Snapshot) -> Seen | None:
     if not _waits(run) or _GROUP in run.groups:
         return None
     return Seen(sentence=f"It is suspended for Kueue's queue {run.queue}, but this cluster has no Kueue: nothing will ever start it.")
+
+
+@cause("kueue/label-place", "stuck", rule="queue/kueue-label-place")
+def label_place(run: Snapshot) -> Seen | None:
+    """The queue label is on the JobSet and not on the TrainJob"""
+    queue = label(run.jobset, QUEUE_NAME) if run.jobset else ""
+    running = [pod for pod in run.pods if phase(pod) == "Running" and not get(pod, ("metadata", "deletionTimestamp"))]
+    if not queue or run.queue or len(running) >= run.workers:
+        return None
+    return Seen(
+        sentence=f"Kueue's queue label ({queue}) is on its JobSet and not on the TrainJob: Kueue suspends what Trainer starts again and "
+        f"again."
+    )
 
 
 @cause("kueue/priority-class-missing", "stuck", rule="queue/workload-priority-class-exists")
@@ -382,6 +395,7 @@ def _job_of(workload: Manifest) -> str:
 
 CAUSES: tuple[Cause, ...] = (
     absent,
+    label_place,
     deactivated,
     priority_class,
     no_workload,

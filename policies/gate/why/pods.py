@@ -72,7 +72,12 @@ def gated(run: Snapshot) -> Seen | None:
     if not held:
         return None
     gates = ", ".join(str(each.get("name")) for each in held[0]["spec"]["schedulingGates"])
-    return Seen(sentence=f"{len(held)} of its {run.workers} pods are held back by scheduling gates ({gates}).")
+    queued = "kueue.x-k8s.io/admission" in gates and not run.queue
+    why = ": the queue label is on the pods, so Kueue queues each of them alone" if queued else ""
+    return Seen(
+        sentence=f"{len(held)} of its {run.workers} pods are held back by scheduling gates ({gates}){why}.",
+        rule="queue/kueue-label-place" if queued else None,
+    )
 
 
 @cause("pods/never-fits", "stuck", rule="nodes/gang-fits")

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from gate.model import Manifest, get
 from gate.why.causes import Cause, Seen, cause
-from gate.why.death import last_line, tfrun_line
+from gate.why.death import NOT_IN_DNS, last_line, nameless, tfrun_line
 from gate.why.jobset import attempts
 from gate.why.snapshot import ANCESTOR, Snapshot, condition, index, moment_of, name, phase
 from gate.why.trainer import progress
@@ -109,17 +109,15 @@ def _late(run: Snapshot) -> bool:
 def not_in_dns(run: Snapshot) -> Seen | None:
     """A worker's name does not resolve"""
     for worker, said in _gathering(run).items():
-        line = next((each for each in said[:2] if "is not in DNS" in each or "DNS does not give" in each), None)
+        line = next((each for each in said[:2] if re.search(NOT_IN_DNS, each)), None)
         if not line or not _late(run):
             continue
-        network = get(run.jobset, ("spec", "network"), {}) or {}
-        if network.get("enableDNSHostnames") is False:
-            rule, why = "jobset/dns-hostnames", ": its JobSet has enableDNSHostnames: false, so no worker has a name"
-        elif network.get("publishNotReadyAddresses") is False:
-            rule = "jobset/publish-not-ready-addresses"
-            why = ": its JobSet has publishNotReadyAddresses: false, so no worker is in DNS before it is ready, and none gets ready alone"
-        else:
-            rule, why = None, ", though its JobSet publishes the addresses of pods that are not ready"
+        rule = nameless(run)
+        why = {
+            "jobset/dns-hostnames": ": its JobSet has enableDNSHostnames: false, so no worker has a name",
+            "jobset/publish-not-ready-addresses": ": its JobSet has publishNotReadyAddresses: false, so no worker is in DNS before it is "
+            "ready, and none gets ready alone",
+        }.get(rule or "", ", though its JobSet publishes the addresses of pods that are not ready")
         return Seen(
             sentence=f"Worker {worker} does not find the others in DNS{why}.",
             evidence=_evidence(run, worker, line),
