@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gate import check, history
+from gate import check, evaluate, history, reports
 from tests.command import gate, report
 from tests.edit import edit_file, line_of
 
@@ -37,14 +38,25 @@ def committed(estate: Path) -> Path:
     return estate
 
 
-def edits(*words: str | Path) -> list[dict[str, object]]:
-    """The findings of the rule, of a check against main that could be done."""
-    status, document = report("--against", "main", *words)
-    assert status < 2, document["problems"]
-    return [finding for finding in document["findings"] if finding["rule"] == "run/immutable"]
+Edits = Callable[[Path], list[dict[str, object]]]
 
 
-def test_an_edited_run_is_refused_at_the_line_of_the_edit(committed: Path) -> None:
+@pytest.fixture
+def edits(opa: evaluate.Evaluator) -> Edits:
+    """The findings of the rule, of a check of a target against main that could be done."""
+
+    def judged(target: Path) -> list[dict[str, object]]:
+        root = check.repository(target)
+        with history.at(root, "main") as before:
+            outcome = check.check(root, check.targets(root, [target], None), evaluator=opa, before=before)
+        assert outcome.status < 2, outcome.problems
+        findings: list[dict[str, object]] = json.loads(reports.render("json", outcome))["findings"]
+        return [finding for finding in findings if finding["rule"] == "run/immutable"]
+
+    return judged
+
+
+def test_an_edited_run_is_refused_at_the_line_of_the_edit(committed: Path, edits: Edits) -> None:
     edit_file(committed / JOB, {"replace": "numNodes: 2", "with": "numNodes: 1"})
     (finding,) = edits(committed / RUN)
     assert finding["severity"] == "error"
@@ -59,7 +71,7 @@ def test_an_edited_run_is_refused_at_the_line_of_the_edit(committed: Path) -> No
     assert of_cluster["targets"] == ["clusters/v100-ib", RUN]
 
 
-def test_edited_code_is_an_edit_of_the_run(committed: Path) -> None:
+def test_edited_code_is_an_edit_of_the_run(committed: Path, edits: Edits) -> None:
     with (committed / RUN / "train.py").open("a", encoding="utf-8") as file:
         file.write("# one more line\n")
     (finding,) = edits(committed / RUN)
@@ -85,12 +97,12 @@ def add(committed: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [move, remove, comment, add])
-def test_what_is_no_edit_passes(change: Callable[[Path], None], committed: Path) -> None:
+def test_what_is_no_edit_passes(change: Callable[[Path], None], committed: Path, edits: Edits) -> None:
     change(committed)
     assert edits(committed / "clusters/v100-ib") == []
 
 
-def test_a_run_that_moves_is_the_same_run(committed: Path) -> None:
+def test_a_run_that_moves_is_the_same_run(committed: Path, edits: Edits) -> None:
     edit_file(committed / JOB, {"replace": "numNodes: 2", "with": "numNodes: 1"})
     move(committed)
     (finding,) = edits(committed / "clusters/v100-ib")
@@ -106,7 +118,7 @@ def give(committed: Path, name: str, text: str) -> None:
     edit_file(committed / RUN / "kustomization.yaml", {"replace": "- trainjob.yaml\n", "with": f"- trainjob.yaml\n- {name}\n"})
 
 
-def test_an_object_that_a_run_gains_is_an_edit(committed: Path) -> None:
+def test_an_object_that_a_run_gains_is_an_edit(committed: Path, edits: Edits) -> None:
     give(committed, "extra.yaml", EXTRA)
     (gained,) = edits(committed / RUN)
     assert (gained["message"], gained["file"]) == (
@@ -115,7 +127,7 @@ def test_an_object_that_a_run_gains_is_an_edit(committed: Path) -> None:
     )
 
 
-def test_an_object_that_a_run_loses_is_an_edit(committed: Path) -> None:
+def test_an_object_that_a_run_loses_is_an_edit(committed: Path, edits: Edits) -> None:
     give(committed, "extra.yaml", EXTRA)
     commit(committed)
     edit_file(committed / RUN / "kustomization.yaml", {"replace": "- extra.yaml\n", "with": ""})
@@ -126,7 +138,7 @@ def test_an_object_that_a_run_loses_is_an_edit(committed: Path) -> None:
     )
 
 
-def test_a_run_that_did_not_build_may_be_mended_with_a_warning(committed: Path) -> None:
+def test_a_run_that_did_not_build_may_be_mended_with_a_warning(committed: Path, edits: Edits) -> None:
     kustomization = committed / RUN / "kustomization.yaml"
     edit_file(kustomization, {"replace": "- trainjob.yaml\n", "with": "- lost.yaml\n"})
     commit(committed)
@@ -138,7 +150,7 @@ def test_a_run_that_did_not_build_may_be_mended_with_a_warning(committed: Path) 
     )
 
 
-def test_values_of_a_secret_are_not_shown(committed: Path) -> None:
+def test_values_of_a_secret_are_not_shown(committed: Path, edits: Edits) -> None:
     secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: training}\nimmutable: true\nstringData: {password: BEFORE}\n"
     give(committed, "secret.yaml", secret)
     commit(committed)
