@@ -104,7 +104,7 @@ def test_the_control_plane_runs_with_kubeadms_own_arguments(tmp_path: Path, monk
     assert found["kube-apiserver"] == ["/bin/kube-apiserver", "--made-by=kubeadm"]
     assert set(found) == {
         *("containerd", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"),
-        *("kubelet", "kube-proxy", "coredns"),
+        *("kubelet", "kube-proxy", "coredns", "git-daemon"),
     }
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gate.model import GateError
-from lab import binaries, doctor, space, system
+from lab import binaries, doctor, gitops, space, system
 from lab import up as engine
 from lab.model import Lab, LabError, lab
 
@@ -36,7 +36,7 @@ class _Verbatim(click.Command):
 
 @click.group(cls=_Main, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 def main() -> None:
-    """A real one-node Kubernetes with Trainer, JobSet, Kueue and Volcano on this machine, apart from everything else on it."""
+    """A real one-node Kubernetes with Trainer, JobSet, Kueue, Volcano and Argo CD on this machine, apart from everything else on it."""
 
 
 @main.command("doctor")
@@ -59,10 +59,11 @@ def build() -> None:
 
 
 @main.command()
-def up() -> None:
-    """Start the lab and deploy everything; on top of a running lab, what is missing."""
+@click.option("--no-push", is_flag=True, help="Apply the cluster's folders; push nothing, start no run.")
+def up(no_push: bool) -> None:
+    """Start the lab, push the current branch, and have Argo CD deploy it; on top of a running lab, what is missing."""
     mine = lab()
-    engine.up(mine, Console(stderr=True))
+    engine.up(mine, Console(stderr=True), push=not no_push)
     click.echo(f"export KUBECONFIG={mine.kubeconfig}")
 
 
@@ -70,6 +71,18 @@ def up() -> None:
 def down() -> None:
     """End the lab: no process, mount, link, rule or cgroup stays. Images do, for the next time."""
     click.echo("the lab is down" if engine.down(lab()) else "no lab was running", err=True)
+
+
+@main.command()
+def push() -> None:
+    """Push the current branch to the lab's Git remote, and have Argo CD look at it now."""
+    mine = lab()
+    engine.processes(mine)
+    if left := gitops.uncommitted(mine.root):
+        click.echo(f"not committed and not pushed: {', '.join(left)}", err=True)
+    commit = gitops.push(mine, mine.root)
+    gitops.refresh(mine)
+    click.echo(f"pushed {commit[:12]}; `lab watch` shows what comes of it")
 
 
 @main.command()

@@ -23,6 +23,7 @@ _PROGRAMS = {
     "nsenter": "util-linux",
     "mount": "mount",
     "mmdebstrap": "mmdebstrap",
+    "git": "git",
 }
 
 

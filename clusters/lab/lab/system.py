@@ -38,6 +38,7 @@ PROJECTS = (  # Trainer last: it looks for Volcano's kinds when it starts
     Project(name="jobset", resources=("config/default",)),
     Project(name="kueue", resources=("config/default",)),
     Project(name="volcano", resources=("installer/volcano-development.yaml",)),
+    Project(name="argocd", resources=("manifests/core-install.yaml",)),
     Project(name="trainer", overlay="manifests/overlays/manager", without=("../../third-party/jobset",)),
 )
 
@@ -103,12 +104,12 @@ def apply(lab: Lab, console: Console, what: str, objects: Sequence[dict[str, Any
 
 
 def available(lab: Lab, console: Console, project: Project, objects: Sequence[dict[str, Any]]) -> None:
-    """Waits until every Deployment of a project is available in its newest form."""
+    """Waits until every Deployment and StatefulSet of a project is available in its newest form."""
     for each in objects:
-        if each["kind"] == "Deployment":
+        if each["kind"] in ("Deployment", "StatefulSet"):
             name, namespace = each["metadata"]["name"], each["metadata"]["namespace"]
             log = f"`lab logs {project.name}` and `lab kubectl -n {namespace} describe pods`"
-            until(console, name, _unavailable(lab, namespace, name), seconds=300, log=log)
+            until(console, name, _unavailable(lab, each["kind"], namespace, name), seconds=300, log=log)
 
 
 def kubectl(lab: Lab, *words: str, timeout: float = 60) -> str:
@@ -119,10 +120,10 @@ def command(lab: Lab, *words: str) -> list[str]:
     return [str(binary("kubectl")), f"--kubeconfig={lab.kubeconfig}", *words]
 
 
-def _unavailable(lab: Lab, namespace: str, name: str) -> Callable[[], str]:
+def _unavailable(lab: Lab, kind: str, namespace: str, name: str) -> Callable[[], str]:
     def reason() -> str:
         try:
-            found = json.loads(kubectl(lab, "get", "deployment", name, f"--namespace={namespace}", "--output=json"))
+            found = json.loads(kubectl(lab, "get", kind, name, f"--namespace={namespace}", "--output=json"))
         except GateError as error:
             return str(error)
         status = found.get("status", {})

@@ -18,24 +18,24 @@ from supervisor.xmlrpc import SupervisorTransport
 
 from gate import process, tools
 from gate.model import GateError
-from lab import binaries, doctor, images, space, system
+from lab import binaries, doctor, gitops, images, space, system
 from lab.model import GATEWAY, HERE, NODE, Lab, LabError, documents, facts
 from lab.wait import until
 
 
-def up(lab: Lab, console: Console) -> None:
-    """Everything running and deployed, whatever was there before."""
+def up(lab: Lab, console: Console, *, push: bool = True) -> None:
+    """Everything running, whatever was there before; the cluster's folders deployed by Argo CD from a push, or applied without one."""
     _ready_to_start()
     tools.setup(console)
     binaries.build(console)
     digits = images.digits(console)
-    images.base(console)
+    images.bases(console)
     with _alone(lab):
         if not _is_running(lab):
             space.end(lab)
             _start(lab, console, digits)
         _control_plane(lab, console)
-        _deploy(lab, console)
+        _deploy(lab, console, push=push)
 
 
 def down(lab: Lab) -> bool:
@@ -156,7 +156,7 @@ def _control_plane(lab: Lab, console: Console) -> None:
     until(console, "CoreDNS", lambda: _silent(f"http://{GATEWAY}:8181/ready", lab), seconds=90, log=lab.log("coredns"))
 
 
-def _deploy(lab: Lab, console: Console) -> None:
+def _deploy(lab: Lab, console: Console, *, push: bool) -> None:
     rendered = {project: system.render(lab, project) for project in system.PROJECTS}
     own = {name: system.folder(name) for name in system.FOLDERS}
     names = [name for objects in rendered.values() for name in system.images(objects)]
@@ -167,12 +167,17 @@ def _deploy(lab: Lab, console: Console) -> None:
                 if earlier is not project:
                     system.available(lab, console, earlier, theirs)
         system.apply(lab, console, project.name, objects, f"`lab logs {project.name}`")
+        if project.name == "argocd":
+            gitops.prepare(lab)
     system.available(lab, console, project, objects)
-    for name, objects in own.items():
-        system.apply(lab, console, name, objects, "`lab logs kueue`, `lab logs volcano` and `lab logs trainer`")
     for version, fixed in images.TENSORFLOW.items():
         wanted = [fixed] if fixed else system.images(own["runtimes"])
         images.bring(lab, console, [images.tensorflow(version, name) for name in wanted])
+    if push:
+        gitops.deploy(lab, console)
+        return
+    for name, objects in own.items():
+        system.apply(lab, console, name, objects, "`lab logs kueue`, `lab logs volcano` and `lab logs trainer`")
 
 
 def _failure(lab: Lab, *words: str) -> str:
