@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 
@@ -12,6 +13,7 @@ from rich.table import Table
 from gate.model import GateError
 from lab import binaries, doctor, gitops, space, system
 from lab import up as engine
+from lab import watch as watching
 from lab.model import Lab, LabError, lab
 
 
@@ -83,6 +85,16 @@ def push() -> None:
     commit = gitops.push(mine, mine.root)
     gitops.refresh(mine)
     click.echo(f"pushed {commit[:12]}; `lab watch` shows what comes of it")
+
+
+@main.command()
+@click.option("--until-done", is_flag=True, help="End when what was pushed is deployed and every run is over: 1 if one failed.")
+def watch(until_done: bool) -> None:
+    """Show applications, queues and runs with their progress as they move, until Ctrl-C."""
+    mine = lab()
+    engine.processes(mine)
+    with contextlib.suppress(KeyboardInterrupt):
+        raise SystemExit(0 if watching.watch(mine, Console(), until_done=until_done) else 1)
 
 
 @main.command()

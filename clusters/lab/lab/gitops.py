@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,7 +15,7 @@ from rich.console import Console
 from gate import process
 from gate.model import GateError
 from lab import system
-from lab.model import HERE, Lab, LabError, facts
+from lab.model import HERE, ROOT, Lab, LabError, facts
 from lab.wait import until
 
 NAMESPACE = "argocd"
@@ -61,13 +61,14 @@ def prepare(lab: Lab) -> None:
         system.kubectl(lab, "patch", "secret", "argocd-secret", f"--namespace={NAMESPACE}", f"--patch={json.dumps({'data': data})}")
 
 
-def deploy(lab: Lab, console: Console) -> None:
-    """Pushes the checkout and has Argo CD deploy the cluster; returns once its folders are deployed and its runs known."""
-    commit = push(lab, lab.root)
+def deploy(lab: Lab, console: Console, source: Path) -> None:
+    """Pushes a checkout and has Argo CD deploy the cluster; returns once its folders are deployed and its runs known."""
+    commit = push(lab, source)
     console.print(f"pushed {commit[:12]}", highlight=False)
-    system.kubectl(lab, "apply", "--server-side", "--force-conflicts", "--field-manager=root", f"--kustomize={HERE / 'argocd' / 'root'}")
+    root = source / HERE.relative_to(ROOT) / "argocd" / "root"
+    system.kubectl(lab, "apply", "--server-side", "--force-conflicts", "--field-manager=root", f"--kustomize={root}")
     refresh(lab)
-    until(console, "what is in Git", lambda: _not_deployed(lab), seconds=600, log="`lab logs argocd` and `lab watch`")
+    until(console, "what is in Git", lambda: not_deployed(lab, synced=False), seconds=600, log="`lab logs argocd` and `lab watch`")
 
 
 def applications(lab: Lab) -> dict[str, dict[str, Any]]:
@@ -76,7 +77,7 @@ def applications(lab: Lab) -> dict[str, dict[str, Any]]:
     return {each["metadata"]["name"]: each for each in listed["items"]}
 
 
-def state(application: dict[str, Any]) -> tuple[str, str, str]:
+def state(application: Mapping[str, Any]) -> tuple[str, str, str]:
     """Sync status, health status, and what went wrong last, if anything."""
     status = application.get("status", {})
     said = [each["message"] for each in status.get("conditions", [])]
@@ -86,20 +87,25 @@ def state(application: dict[str, Any]) -> tuple[str, str, str]:
     return status.get("sync", {}).get("status", ""), status.get("health", {}).get("status", ""), "; ".join(said)
 
 
-def _not_deployed(lab: Lab) -> str:
+def not_deployed(lab: Lab, *, synced: bool = True) -> str:
+    """What of the pushed commit Argo CD has yet to deploy; without `synced` it is enough that it knows each run."""
+    name, revision = facts()["name"], facts()["argocd"]["revision"]
     try:
+        commit = _git(remote(lab), "rev-parse", revision).strip()
+        runs = _git(remote(lab), "ls-tree", "-d", "--name-only", commit, f"clusters/{name}/runs/").split()
         found = applications(lab)
     except GateError as error:
         return str(error)
-    name = facts()["name"]
-    if name not in found:
-        return "Argo CD has not read clusters/*/cluster.yaml yet"
-    waiting = {each: state(found[each]) for each in found if each == name or not each.startswith(f"{name}-run-")}
-    left = [
-        f"{each} is {sync or 'new'} {health} {said}".strip()
-        for each, (sync, health, said) in waiting.items()
-        if (sync, health) != ("Synced", "Healthy")
-    ]
+    left = [f"{each} is not there" for each in (name, *(f"{name}-run-{Path(run).name}" for run in runs)) if each not in found]
+    for each, application in found.items():
+        is_run = application["spec"]["project"] == f"{name}-training"
+        if is_run and not synced:
+            continue
+        sync, health, said = state(application)
+        if application.get("status", {}).get("sync", {}).get("revision") != commit:
+            left.append(f"{each} is not compared with {commit[:12]} yet {said}".strip())
+        elif sync != "Synced" or (health != "Healthy" and not is_run):
+            left.append(f"{each} is {sync or 'new'} {health} {said}".strip())
     return ", ".join(left)
 
 

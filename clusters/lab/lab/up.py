@@ -55,6 +55,13 @@ def processes(lab: Lab) -> list[dict[str, Any]]:
     return list(found)
 
 
+def restart(lab: Lab, program: str) -> None:
+    """Ends one of supervisord's programs and starts it again."""
+    supervisor = _supervisor(lab).supervisor
+    supervisor.stopProcess(program)
+    supervisor.startProcess(program)
+
+
 def _ready_to_start() -> None:
     if faults := doctor.faults():
         raise LabError("this machine cannot hold the lab:" + "".join(f"\n  {fault}" for fault in faults))
@@ -174,7 +181,7 @@ def _deploy(lab: Lab, console: Console, *, push: bool) -> None:
         wanted = [fixed] if fixed else system.images(own["runtimes"])
         images.bring(lab, console, [images.tensorflow(version, name) for name in wanted])
     if push:
-        gitops.deploy(lab, console)
+        gitops.deploy(lab, console, lab.root)
         return
     for name, objects in own.items():
         system.apply(lab, console, name, objects, "`lab logs kueue`, `lab logs volcano` and `lab logs trainer`")
