@@ -99,12 +99,10 @@ class Estate:
 
     def assert_at_rest(self, name: str) -> None:
         """Synced once, and nothing to do after Argo CD has read everything again."""
-        application = f"lab-run-{name}"
+        application, mark = f"lab-run-{name}", "argocd.argoproj.io/refresh"
         for _ in range(2):
-            before = self.application(application)["status"]["reconciledAt"]
-            mark = "argocd.argoproj.io/refresh=hard"
-            self.cluster.kubectl("annotate", f"application/{application}", f"--namespace={gitops.NAMESPACE}", "--overwrite", mark)
-            self.cluster.wait("compared again", lambda old=before: self.application(application)["status"]["reconciledAt"] != old, WAIT)  # type: ignore[misc]
+            self.cluster.kubectl("annotate", f"application/{application}", f"--namespace={gitops.NAMESPACE}", f"{mark}=hard")
+            self.cluster.wait("compared again", lambda: mark not in self.application(application)["metadata"].get("annotations", {}), WAIT)
         status = self.application(application)["status"]
         assert status["sync"]["status"] == "Synced", status
         assert len(status["history"]) == 1
@@ -143,8 +141,17 @@ def nothing_left(estate: Estate) -> Iterator[None]:
     if (runs := estate.folder / "clusters" / "lab" / "runs").exists():
         shutil.rmtree(runs)
         estate.push("no runs")
-    jobs = ["get", "trainjobs,jobsets,pods", "--namespace=training", "--output=name"]
-    estate.cluster.wait("no runs", lambda: not estate.cluster.kubectl(*jobs).strip(), WAIT)
+    here = ["--namespace=" + gitops.NAMESPACE, "--type=merge", '--patch={"status": {"operationState": {"phase": "Terminating"}}}']
+
+    def gone() -> bool:
+        left = [each for name, each in gitops.applications(estate.cluster.lab).items() if "-run-" in name]
+        for each in left:  # what `argocd app terminate-op` does: it would go by itself, but only after its last attempt
+            if each["metadata"].get("deletionTimestamp") and each.get("operation"):
+                estate.cluster.kubectl("patch", "application", each["metadata"]["name"], *here)
+        objects = ["get", "trainjobs,jobsets,pods", "--namespace=training", "--output=name"]
+        return not left and not estate.cluster.kubectl(*objects).strip()
+
+    estate.cluster.wait("no runs", gone, WAIT)
     for path in (estate.cluster.lab.state / "checkpoints").glob("go-*"):
         path.unlink()
 
@@ -213,6 +220,23 @@ def test_a_broken_run_says_why_and_harms_no_other(estate: Estate) -> None:
     estate.wait_said("lab-run-unknown-field", "replicas")
     estate.wait_said("lab-run-does-not-build", "missing.yaml")
     assert gitops.state(estate.application("lab-queues"))[:2] == ("Synced", "Healthy")
+
+
+def test_an_edited_run_goes_on_as_it_was(estate: Estate) -> None:
+    file = estate.run("edited", gated=True) / "trainjob.yaml"
+    estate.push("a run")
+    estate.wait_running("edited")
+    uid, text = estate.job("edited")["metadata"]["uid"], file.read_text(encoding="utf-8")
+    file.write_text(text.replace("numNodes: 1", "numNodes: 2"), encoding="utf-8")
+    estate.push("an edit of a run")
+    estate.wait_said("lab-run-edited", "field is immutable")
+    file.write_text(text, encoding="utf-8")
+    estate.push("not edited after all")
+    estate.cluster.wait("synced again", lambda: gitops.state(estate.application("lab-run-edited"))[::2] == ("Synced", ""), WAIT)
+    estate.release("edited")
+    estate.wait_trained("edited")
+    assert estate.job("edited")["metadata"]["uid"] == uid
+    assert estate.job("edited")["spec"]["trainer"]["numNodes"] == 1
 
 
 FORBIDDEN: dict[str, dict[str, Any]] = {

@@ -84,6 +84,8 @@ def state(application: Mapping[str, Any]) -> tuple[str, str, str]:
     operation = status.get("operationState", {})
     if operation.get("phase") in ("Failed", "Error", "Running") and operation.get("message"):
         said.append(operation["message"])
+        failed = [each for each in operation.get("syncResult", {}).get("resources", []) if each.get("status") == "SyncFailed"]
+        said += [f"{each['kind']} {each['name']}: {each['message']}" for each in failed if each.get("message")]
     return status.get("sync", {}).get("status", ""), status.get("health", {}).get("status", ""), "; ".join(said)
 
 
