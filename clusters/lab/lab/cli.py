@@ -106,7 +106,8 @@ def status() -> None:
         table.add_row(each["name"], each["statename"].lower(), each["description"])
     Console().print(table)
     Console().print(f"KUBECONFIG={mine.kubeconfig}", highlight=False, soft_wrap=True)
-    _exec(mine, "get", "nodes,deployments,clusterqueues.kueue.x-k8s.io,queues.scheduling.volcano.sh,trainjobs", "--all-namespaces")
+    kinds = "nodes,deployments,applications.argoproj.io,clusterqueues.kueue.x-k8s.io,queues.scheduling.volcano.sh,trainjobs"
+    _exec(mine, "get", kinds, "--all-namespaces")
 
 
 @main.command(cls=_Verbatim)
@@ -120,14 +121,14 @@ def kubectl(words: tuple[str, ...]) -> None:
 @click.option("-f", "--follow", is_flag=True, help="Go on with what comes.")
 @click.option("-n", "--lines", default=100, show_default=True, help="How much of the end.")
 def logs(component: str, follow: bool, lines: int) -> None:
-    """Show the log of COMPONENT: a program of the node or control plane, or jobset, kueue, volcano, trainer."""
+    """Show the log of COMPONENT: a program of the node or control plane, or jobset, kueue, volcano, argocd, trainer."""
     mine = lab()
     project = next((each for each in system.PROJECTS if each.name == component), None)
     options = [f"--tail={lines}", *(["--follow"] if follow else [])]
     if project:
-        deployments = [each["metadata"] for each in system.render(mine, project) if each["kind"] == "Deployment"]
-        for each in deployments:
-            words = ["logs", f"deployment/{each['name']}", f"--namespace={each['namespace']}", "--prefix", *options]
+        for each in system.workloads(system.render(mine, project)):
+            meta = each["metadata"]
+            words = ["logs", f"{each['kind'].lower()}/{meta['name']}", f"--namespace={meta['namespace']}", "--prefix", *options]
             subprocess.run(system.command(mine, *words), check=False)
         return
     file = mine.log(component)

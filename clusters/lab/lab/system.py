@@ -105,11 +105,15 @@ def apply(lab: Lab, console: Console, what: str, objects: Sequence[dict[str, Any
 
 def available(lab: Lab, console: Console, project: Project, objects: Sequence[dict[str, Any]]) -> None:
     """Waits until every Deployment and StatefulSet of a project is available in its newest form."""
-    for each in objects:
-        if each["kind"] in ("Deployment", "StatefulSet"):
-            name, namespace = each["metadata"]["name"], each["metadata"]["namespace"]
-            log = f"`lab logs {project.name}` and `lab kubectl -n {namespace} describe pods`"
-            until(console, name, _unavailable(lab, each["kind"], namespace, name), seconds=300, log=log)
+    for each in workloads(objects):
+        name, namespace = each["metadata"]["name"], each["metadata"]["namespace"]
+        log = f"`lab logs {project.name}` and `lab kubectl -n {namespace} describe pods`"
+        until(console, name, _unavailable(lab, each["kind"], namespace, name), seconds=300, log=log)
+
+
+def workloads(objects: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The Deployments and StatefulSets among these objects: what runs for ever."""
+    return [each for each in objects if each["kind"] in ("Deployment", "StatefulSet")]
 
 
 def kubectl(lab: Lab, *words: str, timeout: float = 60) -> str:
