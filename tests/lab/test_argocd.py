@@ -17,7 +17,7 @@ from rich.console import Console
 
 from lab import gitops
 from lab import up as engine
-from tests.lab.conftest import Cluster
+from tests.lab.live import JOBSET_NAME, Cluster
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("diagnostics")]
 WAIT = 300  # seconds, where things take some: the machine may be busy
@@ -70,21 +70,23 @@ class Estate:
     def release(self, name: str) -> None:
         (self.cluster.lab.state / "checkpoints" / f"go-{name}").touch()
 
+    def applications(self) -> dict[str, dict[str, Any]]:
+        listed = self.cluster.get("applications.argoproj.io", f"--namespace={gitops.NAMESPACE}")
+        return {each["metadata"]["name"]: each for each in listed["items"]}
+
     def application(self, name: str) -> dict[str, Any]:
-        return gitops.applications(self.cluster.lab).get(name, {})
+        return self.applications().get(name, {})
 
     def job(self, name: str) -> dict[str, Any]:
-        found = self.cluster.kubectl("get", "trainjob", name, "--namespace=training", "--ignore-not-found", "--output=json")
-        return dict(json.loads(found)) if found else {}
+        found = self.cluster.get("trainjobs", "--namespace=training")["items"]
+        return next((each for each in found if each["metadata"]["name"] == name), {})
 
     def condition(self, name: str) -> str:
         conditions = self.job(name).get("status", {}).get("conditions", [])
         return next((each["type"] for each in conditions if each["status"] == "True" and each["type"] in ("Complete", "Failed")), "")
 
     def pods(self, name: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.cluster.get("pods", "--namespace=training", f"--selector=jobset.sigs.k8s.io/jobset-name={name}")[
-            "items"
-        ]
+        found: list[dict[str, Any]] = self.cluster.get("pods", "--namespace=training", f"--selector={JOBSET_NAME}={name}")["items"]
         return found
 
     def wait_trained(self, name: str) -> None:
@@ -123,13 +125,13 @@ def estate(cluster: Cluster, root: Path, tmp_path_factory: pytest.TempPathFactor
     mine.git("commit", "--quiet", "--message=the estate without runs")
     gitops.deploy(cluster.lab, Console(stderr=True), folder)
     yield mine
-    shutil.rmtree(folder / "clusters" / "lab" / "runs", ignore_errors=True)
+    mine.git("rm", "-r", "--quiet", "clusters")
     mine.git("checkout", "--quiet", mine.git("rev-list", "--max-parents=0", "HEAD").strip(), "--", "clusters")
     mine.push("no runs, and the cluster as it was")
     cluster.wait("the cluster as it was", lambda: not gitops.not_deployed(cluster.lab), WAIT)
     here = f"--namespace={gitops.NAMESPACE}"
     cluster.kubectl("delete", "applicationsets.argoproj.io", "--all", here, "--cascade=orphan")
-    for name in gitops.applications(cluster.lab):
+    for name in mine.applications():
         cluster.kubectl("patch", "application", name, here, "--type=merge", '--patch={"metadata": {"finalizers": null}}')
     cluster.kubectl("delete", "applications.argoproj.io,appprojects.argoproj.io", "--all", here)
 
@@ -144,7 +146,7 @@ def nothing_left(estate: Estate) -> Iterator[None]:
     here = ["--namespace=" + gitops.NAMESPACE, "--type=merge", '--patch={"status": {"operationState": {"phase": "Terminating"}}}']
 
     def gone() -> bool:
-        left = [each for name, each in gitops.applications(estate.cluster.lab).items() if "-run-" in name]
+        left = [each for name, each in estate.applications().items() if "-run-" in name]
         for each in left:  # what `argocd app terminate-op` does: it would go by itself, but only after its last attempt
             if each["metadata"].get("deletionTimestamp") and each.get("operation"):
                 estate.cluster.kubectl("patch", "application", each["metadata"]["name"], *here)
@@ -316,7 +318,7 @@ def test_a_second_cluster_comes_and_goes_with_its_folder(estate: Estate) -> None
     kustomization = {"resources": ["object.yaml"]}
     parts: dict[str, dict[str, Any]] = {
         "queues": {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "two"}},
-        "runtimes": {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "two"}},
+        "runtimes": {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "two"}, "spec": {"weight": 1}},
         "storage": yaml.safe_load((lab / "storage" / "checkpoints.yaml").read_text(encoding="utf-8")),
     }
     parts["storage"]["metadata"]["namespace"] = "training-two"
@@ -345,7 +347,7 @@ def test_a_second_cluster_comes_and_goes_with_its_folder(estate: Estate) -> None
     estate.git("revert", "--no-edit", "HEAD")
     gitops.push(estate.cluster.lab, estate.folder)
     gitops.refresh(estate.cluster.lab)
-    estate.cluster.wait("they are gone", lambda: not any(name.startswith("two") for name in gitops.applications(estate.cluster.lab)), WAIT)
+    estate.cluster.wait("they are gone", lambda: not any(name.startswith("two") for name in estate.applications()), WAIT)
     assert not estate.cluster.kubectl("get", "resourceflavor", "two", "--ignore-not-found", "--output=name").strip()
     assert estate.cluster.get("persistentvolumeclaim", "checkpoints", "--namespace=training-two")["metadata"]["name"] == "checkpoints"
     estate.cluster.kubectl("delete", "namespace", "training-two")

@@ -174,9 +174,8 @@ def _deploy(lab: Lab, console: Console, *, push: bool) -> None:
                 if earlier is not project:
                     system.available(lab, console, earlier, theirs)
         system.apply(lab, console, project.name, objects, f"`lab logs {project.name}`")
-        if project.name == "argocd":
-            gitops.prepare(lab)
     system.available(lab, console, project, objects)
+    gitops.prepare(lab)
     for version, fixed in images.TENSORFLOW.items():
         wanted = [fixed] if fixed else system.images(own["runtimes"])
         images.bring(lab, console, [images.tensorflow(version, name) for name in wanted])
