@@ -69,6 +69,8 @@ def deploy(lab: Lab, console: Console, source: Path) -> None:
     system.kubectl(lab, "apply", "--server-side", "--force-conflicts", "--field-manager=root", f"--kustomize={root}")
     refresh(lab)
     until(console, "what is in Git", lambda: not_deployed(lab, synced=False), seconds=600, log="`lab logs argocd` and `lab watch`")
+    if failed := [f"{name}: {state(each)[2]}" for name, each in applications(lab).items() if has_failed(each) and not _is_run(each)]:
+        raise LabError(f"Argo CD could not deploy {'; '.join(failed)}")
 
 
 def applications(lab: Lab) -> dict[str, dict[str, Any]]:
@@ -89,6 +91,13 @@ def state(application: Mapping[str, Any]) -> tuple[str, str, str]:
     return status.get("sync", {}).get("status", ""), status.get("health", {}).get("status", ""), "; ".join(said)
 
 
+def has_failed(application: Mapping[str, Any]) -> bool:
+    """Whether Argo CD has given up syncing the commit that it has seen last; with the next one it tries again."""
+    status = application.get("status", {})
+    operation, seen = status.get("operationState", {}), status.get("sync", {}).get("revision")
+    return operation.get("phase") in ("Failed", "Error") and operation.get("syncResult", {}).get("revision") == seen
+
+
 def not_deployed(lab: Lab, *, synced: bool = True) -> str:
     """What of the pushed commit Argo CD has yet to deploy; without `synced` it is enough that it knows each run."""
     name, revision = facts()["name"], facts()["argocd"]["revision"]
@@ -100,15 +109,19 @@ def not_deployed(lab: Lab, *, synced: bool = True) -> str:
         return str(error)
     left = [f"{each} is not there" for each in (name, *(f"{name}-run-{Path(run).name}" for run in runs)) if each not in found]
     for each, application in found.items():
-        is_run = application["spec"]["project"] == f"{name}-training"
-        if is_run and not synced:
+        if (is_run := _is_run(application)) and not synced:
             continue
         sync, health, said = state(application)
         if application.get("status", {}).get("sync", {}).get("revision") != commit:
             left.append(f"{each} is not compared with {commit[:12]} yet {said}".strip())
-        elif sync != "Synced" or (health != "Healthy" and not is_run):
+        elif not has_failed(application) and (sync != "Synced" or (health != "Healthy" and not is_run)):
             left.append(f"{each} is {sync or 'new'} {health} {said}".strip())
     return ", ".join(left)
+
+
+def _is_run(application: Mapping[str, Any]) -> bool:
+    project: str = application["spec"]["project"]
+    return project.endswith("-training")
 
 
 def _git(folder: Path, *words: str) -> str:

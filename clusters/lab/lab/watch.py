@@ -38,7 +38,7 @@ class Row(NamedTuple):
 
 
 def watch(lab: Lab, console: Console, *, until_done: bool) -> bool:
-    """Shows what moves, as a table in a terminal and as lines elsewhere, until it is done or interrupted. False if a run failed."""
+    """Shows what moves, as a table in a terminal and as lines elsewhere, until it is done or interrupted. False if anything failed."""
     before: Sequence[Row] = ()
     with Live(console=console, auto_refresh=False) if console.is_terminal else contextlib.nullcontext() as live:
         while True:
@@ -54,7 +54,7 @@ def watch(lab: Lab, console: Console, *, until_done: bool) -> bool:
                     if row not in before:
                         console.print(f"{time.strftime('%H:%M:%S')} {' '.join(filter(None, row))}", highlight=False, soft_wrap=True)
             if until_done and not fault and not gitops.not_deployed(lab) and all(row.state in _ENDS for row in now if row.kind == "run"):
-                return all(row.state != "Failed" for row in now if row.kind == "run")
+                return not any(row.state in ("Failed", "failed") for row in now)
             before = now
             time.sleep(EVERY)
 
@@ -86,7 +86,7 @@ def _table(now: Sequence[Row]) -> Table:
 
 def _application(each: Mapping[str, Any]) -> tuple[str, str]:
     sync, health, said = gitops.state(each)
-    return f"{sync or 'new'} {health}".strip(), said
+    return "failed" if gitops.has_failed(each) else f"{sync or 'new'} {health}".strip(), said
 
 
 def _cluster_queue(each: Mapping[str, Any]) -> tuple[str, str]:
