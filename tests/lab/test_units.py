@@ -154,7 +154,12 @@ def test_watch_says_why_a_run_waits_and_how_far_it_is() -> None:
         _object("Workload", "of-held", {}, {"conditions": [{"type": "QuotaReserved", "status": "False", "message": said}]}),
         _object("TrainJob", "gang", {}, {}),
         _object("PodGroup", "of-gang", {}, {"phase": "Pending", "conditions": [{"type": "Unschedulable", "message": "3/4 tasks in gang"}]}),
-        _object("TrainJob", "runs", {}, {"jobsStatus": [{"active": 1}], "trainerStatus": {"progressPercentage": 40, "metrics": metrics}}),
+        _object(
+            "TrainJob",
+            "runs",
+            {},
+            {"jobsStatus": [{"active": 1, "ready": 1}], "trainerStatus": {"progressPercentage": 40, "metrics": metrics}},
+        ),
         _object("Workload", "of-runs", {}, {"conditions": [{"type": "Admitted", "status": "True"}]}),
         _object("TrainJob", "lost", {}, {"conditions": [{"type": "Failed", "status": "True", "message": "restarts"}]}),
     ]

@@ -116,8 +116,8 @@ def _run(each: Mapping[str, Any], waits: Mapping[tuple[str, str], str]) -> tuple
     why = waits.get((each["metadata"].get("namespace", ""), each["metadata"]["name"]), "")
     if why or each["spec"].get("suspend"):
         return "waits", why
-    active = sum(job.get("active", 0) for job in status.get("jobsStatus", []))
-    return "trains" if active else "starts", ", ".join(progress)
+    ready = any(job.get("ready", 0) for job in status.get("jobsStatus", []))  # a job with all its pods: active ones may have no node
+    return "trains" if ready else "starts", ", ".join(progress)
 
 
 def _waiting(each: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:
