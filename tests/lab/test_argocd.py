@@ -17,7 +17,7 @@ from rich.console import Console
 
 from lab import gitops
 from lab import up as engine
-from tests.lab.live import JOBSET_NAME, Cluster
+from tests.lab.live import JOBSET_NAME, Cluster, trainjob
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("diagnostics")]
 WAIT = 300  # seconds, where things take some: the machine may be busy
@@ -51,21 +51,16 @@ class Estate:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(yaml.safe_dump_all(objects), encoding="utf-8")
 
-    def run(self, name: str, *, runtime: str = KUEUE, nodes: int = 1, gpus: int = 1, gated: bool = False) -> Path:
-        """A run folder like any other, whose training waits for `release` or does nothing at all."""
-        folder = self.folder / "clusters" / "lab" / "runs" / name
-        shutil.copytree(self.folder / "own-script", folder)
-        for file in ("kustomization.yaml", "trainjob.yaml"):
-            (folder / file).write_text((folder / file).read_text(encoding="utf-8").replace("own-script", name), encoding="utf-8")
-        (folder / "digits.py").write_text(SCRIPT.replace("NAME", name) if gated else "print('trained')\n", encoding="utf-8")
-        job = yaml.safe_load((folder / "trainjob.yaml").read_text(encoding="utf-8"))
-        if runtime == VOLCANO:
-            del job["metadata"]["labels"]
-        job["spec"]["runtimeRef"]["name"] = runtime
-        size = {"cpu": "50m", "memory": "256Mi", "nvidia.com/gpu": str(gpus)}
-        job["spec"]["trainer"] |= {"numNodes": nodes, "resourcesPerNode": {"requests": size, "limits": size | {"cpu": "1"}}}
-        (folder / "trainjob.yaml").write_text(yaml.safe_dump(job), encoding="utf-8")
-        return folder
+    def run(self, name: str, *, runtime: str = KUEUE, nodes: int = 1, gated: bool = False) -> Path:
+        """A run folder, whose training waits for `release` or does nothing at all."""
+        queue = "training" if runtime != VOLCANO else None
+        code, job = trainjob(name, SCRIPT.replace("NAME", name) if gated else "", workers=nodes, runtime=runtime, queue=queue)
+        job["metadata"] = {key: value for key, value in job["metadata"].items() if value}  # no labels: Argo CD takes {} for a difference
+        folder = f"clusters/lab/runs/{name}"
+        self.write(f"{folder}/code.yaml", code)
+        self.write(f"{folder}/trainjob.yaml", job)
+        self.write(f"{folder}/kustomization.yaml", {"namespace": "training", "resources": ["code.yaml", "trainjob.yaml"]})
+        return self.folder / folder
 
     def release(self, name: str) -> None:
         (self.cluster.lab.state / "checkpoints" / f"go-{name}").touch()
@@ -118,7 +113,6 @@ def estate(cluster: Cluster, root: Path, tmp_path_factory: pytest.TempPathFactor
     folder = tmp_path_factory.mktemp("estate")
     for name in ("base", "overlays", "clusters"):
         shutil.copytree(root / name, folder / name, ignore=shutil.ignore_patterns("runs", "lab/lab", "modules", "__pycache__"))
-    shutil.copytree(root / "clusters" / "lab" / "runs" / "own-script", folder / "own-script")
     mine = Estate(folder=folder, cluster=cluster)
     mine.git("init", "--quiet")
     mine.git("add", "--all")
@@ -250,10 +244,9 @@ FORBIDDEN: dict[str, dict[str, Any]] = {
 
 def test_the_training_project_denies_what_a_run_may_not_hold(estate: Estate) -> None:
     for name, manifest in FORBIDDEN.items():
-        folder = estate.run(name)
-        estate.write(f"clusters/lab/runs/{name}/more.yaml", manifest)
-        text = (folder / "kustomization.yaml").read_text(encoding="utf-8")
-        (folder / "kustomization.yaml").write_text(text.replace("- trainjob.yaml", "- trainjob.yaml\n- more.yaml"), encoding="utf-8")
+        folder = estate.run(name).relative_to(estate.folder)
+        estate.write(f"{folder}/more.yaml", manifest)
+        estate.write(f"{folder}/kustomization.yaml", {"resources": ["code.yaml", "trainjob.yaml", "more.yaml"]})
     estate.push("runs that want more")
     for name, manifest in FORBIDDEN.items():
         estate.wait_said(f"lab-run-{name}", "not permitted")
