@@ -236,9 +236,9 @@ def test_an_edited_run_goes_on_as_it_was(estate: Estate) -> None:
 
 
 FORBIDDEN: dict[str, dict[str, Any]] = {
-    "another-kind": {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "another-kind", "namespace": "training"}},
-    "another-namespace": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "another-namespace", "namespace": "default"}},
-    "cluster-wide": {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "cluster-wide"}},
+    "another-kind": {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "more", "namespace": "training"}},
+    "another-namespace": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "more", "namespace": "default"}},
+    "cluster-wide": {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "more"}},
 }
 
 
@@ -251,7 +251,7 @@ def test_the_training_project_denies_what_a_run_may_not_hold(estate: Estate) -> 
     for name, manifest in FORBIDDEN.items():
         estate.wait_said(f"lab-run-{name}", "not permitted")
         namespace = manifest["metadata"].get("namespace", "default")
-        words = ["get", manifest["kind"], name, f"--namespace={namespace}", "--ignore-not-found", "--output=name"]
+        words = ["get", manifest["kind"], "more", f"--namespace={namespace}", "--ignore-not-found", "--output=name"]
         assert not estate.cluster.kubectl(*words).strip()
 
 
