@@ -1,6 +1,6 @@
 # make check   the gate over the whole repository (sets up everything first)
 # make test    the tests
-# make lab     a real one-node Kubernetes with Trainer, Kueue and Volcano on this machine
+# make lab     a real one-node Kubernetes with Trainer, Kueue, Volcano and Argo CD on this machine
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 PYTHON ?= python3

@@ -27,7 +27,7 @@ def cluster() -> Iterator[Cluster]:
         pytest.fail(reason) if os.environ.get("LAB") == "required" else pytest.skip(reason)
     mine = model.lab()
     before = mine.kubeconfig.exists()
-    engine.up(mine, Console(stderr=True))
+    engine.up(mine, Console(stderr=True), push=False)
     yield Cluster(lab=mine)
     if not before:
         engine.down(mine)

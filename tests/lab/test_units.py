@@ -5,13 +5,14 @@ from __future__ import annotations
 import ipaddress
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from click.testing import CliRunner
 
 from gate import schemas
-from lab import binaries, doctor, images, node, system
+from lab import binaries, doctor, images, node, system, watch
 from lab.cli import main
 from lab.model import Lab, facts
 
@@ -105,7 +106,7 @@ def test_the_control_plane_runs_with_kubeadms_own_arguments(tmp_path: Path, monk
     assert found["kube-apiserver"] == ["/bin/kube-apiserver", "--made-by=kubeadm"]
     assert set(found) == {
         *("containerd", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"),
-        *("kubelet", "kube-proxy", "coredns"),
+        *("kubelet", "kube-proxy", "coredns", "git-daemon"),
     }
 
 
@@ -161,3 +162,33 @@ def test_the_doctor_tries_what_the_kernel_must_do(monkeypatch: pytest.MonkeyPatc
     found = doctor.faults()
     assert len(found) == 5
     assert all("this kernel lacks iptables'" in fault and "no chain by that name" in fault for fault in found)
+
+
+def _object(kind: str, name: str, spec: dict[str, Any], status: dict[str, Any]) -> dict[str, Any]:
+    owner = {"kind": "TrainJob", "name": name.removeprefix("of-")}
+    return {"kind": kind, "metadata": {"name": name, "namespace": "training", "ownerReferences": [owner]}, "spec": spec, "status": status}
+
+
+def test_watch_says_why_a_run_waits_and_how_far_it_is() -> None:
+    said = "insufficient quota for\n nvidia.com/gpu"
+    metrics = [{"name": "accuracy", "value": "0.91"}]
+    objects = [
+        _object("TrainJob", "held", {"suspend": True}, {}),
+        _object("Workload", "of-held", {}, {"conditions": [{"type": "QuotaReserved", "status": "False", "message": said}]}),
+        _object("TrainJob", "gang", {}, {}),
+        _object("PodGroup", "of-gang", {}, {"phase": "Pending", "conditions": [{"type": "Unschedulable", "message": "3/4 tasks in gang"}]}),
+        _object(
+            "TrainJob",
+            "runs",
+            {},
+            {"jobsStatus": [{"active": 1, "ready": 1}], "trainerStatus": {"progressPercentage": 40, "metrics": metrics}},
+        ),
+        _object("Workload", "of-runs", {}, {"conditions": [{"type": "Admitted", "status": "True"}]}),
+        _object("TrainJob", "lost", {}, {"conditions": [{"type": "Failed", "status": "True", "message": "restarts"}]}),
+    ]
+    assert [row[1:] for row in watch.rows(objects)] == [
+        ("training/held", "waits", "insufficient quota for nvidia.com/gpu"),
+        ("training/gang", "waits", "3/4 tasks in gang"),
+        ("training/runs", "trains", "40 %, accuracy 0.91"),
+        ("training/lost", "Failed", "restarts"),
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Callable
@@ -13,11 +14,16 @@ from rich.console import Console
 from rich.table import Table
 
 from gate.model import GateError
-from lab import binaries, doctor, elsewhere, space, system
+from lab import binaries, doctor, elsewhere, gitops, space, system
 from lab import up as engine
+from lab import watch as watching
 from lab.model import Cluster, Lab, LabError, lab
 
-_STATUS = ("get", "nodes,deployments,clusterqueues.kueue.x-k8s.io,queues.scheduling.volcano.sh,trainjobs", "--all-namespaces")
+_STATUS = (
+    "get",
+    "nodes,deployments,applications.argoproj.io,clusterqueues.kueue.x-k8s.io,queues.scheduling.volcano.sh,trainjobs",
+    "--all-namespaces",
+)
 
 
 class _Main(click.Group):
@@ -46,7 +52,7 @@ def _kubeconfig(words: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
 
 @click.group(cls=_Main, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 def main() -> None:
-    """A real one-node Kubernetes with Trainer, JobSet, Kueue and Volcano on this machine, apart from everything else on it."""
+    """A real one-node Kubernetes with Trainer, JobSet, Kueue, Volcano and Argo CD on this machine, apart from everything else on it."""
 
 
 @main.command("doctor")
@@ -73,21 +79,22 @@ def build() -> None:
 
 
 @main.command()
+@click.option("--no-push", is_flag=True, help="Apply the cluster's folders; push nothing, start no run.")
 @_kubeconfig("Install into the cluster of FILE instead.")
-def up(kubeconfig: Path | None) -> None:
-    """Start the lab and deploy everything; on top of a running lab, what is missing.
+def up(no_push: bool, kubeconfig: Path | None) -> None:
+    """Start the lab, push the current branch, and have Argo CD deploy it; on top of a running lab, what is missing.
 
-    With --kubeconfig nothing starts on this machine. The same versions of JobSet, Kueue, Volcano and Trainer are installed from
-    their public images into the cluster that FILE's current context names, and the namespaces, queues and runtimes of
-    clusters/lab. What exists there and was not installed from here is not touched, or is a reason to refuse. The claim for
-    checkpoints is left to you: the lab's is a folder of its node. `lab doctor --kubeconfig FILE` says beforehand what
-    would be done.
+    With --kubeconfig nothing starts on this machine and nothing is pushed. The same versions of JobSet, Kueue, Volcano and
+    Trainer are installed from their public images into the cluster that FILE's current context names, and the namespaces,
+    queues and runtimes of clusters/lab. What exists there and was not installed from here is not touched, or is a reason to
+    refuse. The claim for checkpoints is left to you: the lab's is a folder of its node. `lab doctor --kubeconfig FILE` says
+    beforehand what would be done.
     """
     if kubeconfig:
         elsewhere.up(elsewhere.elsewhere(kubeconfig), Console(stderr=True))
         return
     mine = lab()
-    engine.up(mine, Console(stderr=True))
+    engine.up(mine, Console(stderr=True), push=not no_push)
     click.echo(f"export KUBECONFIG={mine.kubeconfig}")
 
 
@@ -98,6 +105,26 @@ def down(kubeconfig: Path | None) -> None:
     if kubeconfig:
         elsewhere.down()
     click.echo("the lab is down" if engine.down(lab()) else "no lab was running", err=True)
+
+
+@main.command()
+def push() -> None:
+    """Push the current branch to the lab's Git remote, and have Argo CD look at it now."""
+    mine = _running()
+    if left := gitops.uncommitted(mine.root):
+        click.echo(f"not committed and not pushed: {', '.join(left)}", err=True)
+    commit = gitops.push(mine, mine.root)
+    gitops.refresh(mine)
+    click.echo(f"pushed {commit[:12]}; `lab watch` shows what comes of it")
+
+
+@main.command()
+@click.option("--until-done", is_flag=True, help="End when what was pushed is deployed and every run is over: 1 if one failed.")
+def watch(until_done: bool) -> None:
+    """Show applications, queues and runs with their progress as they move, until Ctrl-C."""
+    mine = _running()
+    with contextlib.suppress(KeyboardInterrupt):
+        raise SystemExit(0 if watching.watch(mine, Console(), until_done=until_done) else 1)
 
 
 @main.command()
@@ -127,15 +154,15 @@ def kubectl(words: tuple[str, ...]) -> None:
 @click.option("-n", "--lines", default=100, show_default=True, help="How much of the end.")
 @_kubeconfig("Show jobset, kueue, volcano or trainer of the cluster of FILE.")
 def logs(component: str, follow: bool, lines: int, kubeconfig: Path | None) -> None:
-    """Show the log of COMPONENT: a program of the node or control plane, or jobset, kueue, volcano, trainer."""
+    """Show the log of COMPONENT: a program of the node or control plane, or jobset, kueue, volcano, argocd, trainer."""
     mine = lab()
     cluster: Cluster = elsewhere.elsewhere(kubeconfig) if kubeconfig else mine
     project = next((each for each in system.PROJECTS if each.name == component), None)
     options = [f"--tail={lines}", *(["--follow"] if follow else [])]
     if project:
-        deployments = [each["metadata"] for each in system.render(cluster, project) if each["kind"] == "Deployment"]
-        for each in deployments:
-            words = ["logs", f"deployment/{each['name']}", f"--namespace={each['namespace']}", "--prefix", *options]
+        for each in system.workloads(system.render(cluster, project)):
+            meta = each["metadata"]
+            words = ["logs", f"{each['kind'].lower()}/{meta['name']}", f"--namespace={meta['namespace']}", "--prefix", *options]
             subprocess.run(system.command(cluster, *words), check=False)
         return
     file = mine.log(component)

@@ -29,6 +29,7 @@ _PROGRAMS = {
     "mount": "mount",
     "umount": "mount",
     "mmdebstrap": "mmdebstrap",
+    "git": "git",
 }
 _PLUGINS = ("bridge", "host-local", "loopback", "portmap")
 _NAT = "iptables -t nat -A"

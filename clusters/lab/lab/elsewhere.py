@@ -24,6 +24,7 @@ from lab.model import LabError, lab
 from lab.system import MANAGER, Project
 
 FOLDERS = ("namespaces", "queues", "runtimes")  # not storage: its volume is a folder of the lab's node
+NOT_INSTALLED = ("argocd",)  # it deploys what is pushed to the lab's own remote
 LEFT = (
     "left to you: the claim checkpoints (ReadWriteMany) in the namespace training, from a storage class of yours, and the data "
     "in /home/ubuntu/cifar-10-batches-py on the nodes"
@@ -80,7 +81,7 @@ def plan(cluster: Elsewhere, console: Console) -> Plan:
     tools.setup(console)
     binaries.made("kubectl", console)
     lines, faults = _cluster(cluster)
-    rendered = {project: system.render(cluster, project) for project in system.PROJECTS}
+    rendered = {project: system.render(cluster, project) for project in system.PROJECTS if project.name not in NOT_INSTALLED}
     own = [each for name in FOLDERS for each in system.folder(name)]
     marks = _marks(cluster, [each for objects in rendered.values() for each in objects] + own)
     running = _running(cluster)

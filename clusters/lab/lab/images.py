@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,7 +26,9 @@ from lab.binaries import binary, modules
 from lab.model import ROOT, Lab, LabError
 
 _SUITE = "bookworm"  # its Python is 3.11, for which both TensorFlow environments are resolved
-_BASE_PACKAGES = ("openssl", "python3", "python3-distutils")
+_PYTHON = ("openssl", "python3", "python3-distutils")
+_ARGOCD = ("git", "gnupg", "redis-server", "tini")  # Redis is in the same base: one less to make
+_ARGOCD_USER = 999  # as in upstream's image and manifests
 _MADE_FROM = "lab/made-from"
 _SITE = "usr/local/lib/python3.11/dist-packages"
 _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -42,7 +44,7 @@ class Image:
     fill: Callable[[tarfile.TarFile], None]
     entrypoint: Sequence[str]
     user: str = "65532:65532"
-    based: bool = False
+    packages: Sequence[str] = ()  # of the Debian that it is based on; none: it is based on nothing
     environment: Sequence[str] = field(default=(_PATH,))
 
 
@@ -58,7 +60,10 @@ def pause() -> Image:
 
 def controller(name: str) -> Image:
     """The image of one upstream name, made of the program that its last part stands for."""
-    program, place = _PROGRAMS[name.rpartition("/")[2].partition(":")[0]]
+    part = name.rpartition("/")[2].partition(":")[0]
+    if part in _OTHERS:
+        return _OTHERS[part](name)
+    program, place = _PROGRAMS[part]
     files = {place: binary(program)}
     if program == "volcano-webhook-manager":  # its set-up job is a shell script, and runs in the same image
         files |= {
@@ -69,14 +74,37 @@ def controller(name: str) -> Image:
 
     def fill(tar: tarfile.TarFile) -> None:
         _add_folder(tar, "tmp", 0o1777)
-        for target, source in files.items():
-            info = tar.gettarinfo(source, target)
-            info.mode, info.uid, info.gid = 0o755, 0, 0
-            with source.open("rb") as content:
-                tar.addfile(info, content)
+        _add_programs(tar, files)
 
-    made_from = _digest("".join(f"{target}={source}" for target, source in files.items()).encode())
-    return Image(name=name, made_from=made_from, fill=fill, entrypoint=[f"/{place}"], based=len(files) > 1)
+    packages = _PYTHON if len(files) > 1 else ()
+    return Image(name=name, made_from=_named(files), fill=fill, entrypoint=[f"/{place}"], packages=packages)
+
+
+def _argocd(name: str) -> Image:
+    """Argo CD is one program under many names; git, GnuPG and tini are Debian's, kustomize is the gate's."""
+    programs = ("argocd-server", "argocd-repo-server", "argocd-application-controller", "argocd-applicationset-controller")
+    files = {"usr/local/bin/argocd": binary("argocd"), "usr/local/bin/kustomize": tools.binary("kustomize")}
+
+    def fill(tar: tarfile.TarFile) -> None:
+        _add_folder(tar, "tmp", 0o1777)
+        for folder in ("home/argocd", "app/config/gpg/keys"):
+            _add_folder(tar, folder, 0o775, _ARGOCD_USER)
+        _add_programs(tar, files)
+        for program in (*programs, "argocd-k8s-auth", "argocd-cmp-server"):
+            info = tarfile.TarInfo(f"usr/local/bin/{program}")
+            info.type, info.linkname = tarfile.SYMTYPE, "argocd"
+            tar.addfile(info)
+        _add_file(tar, "etc/passwd", f"root:x:0:0::/root:/bin/sh\nargocd:x:{_ARGOCD_USER}:{_ARGOCD_USER}::/home/argocd:/bin/sh\n".encode())
+
+    made_from = _digest(f"{_named(files)} {_SUITE} {_ARGOCD}".encode())
+    user = f"{_ARGOCD_USER}:{_ARGOCD_USER}"
+    return Image(name=name, made_from=made_from, fill=fill, entrypoint=["/usr/bin/tini", "--"], user=user, packages=_ARGOCD)
+
+
+def _redis(name: str) -> Image:
+    """Debian's Redis."""
+    made_from = _digest(f"redis {_SUITE} {_ARGOCD}".encode())
+    return Image(name=name, made_from=made_from, fill=lambda tar: None, entrypoint=["redis-server"], user="999:999", packages=_ARGOCD)
 
 
 def tensorflow(version: str, name: str) -> Image:
@@ -95,11 +123,11 @@ def tensorflow(version: str, name: str) -> Image:
     legacy = ["TF_USE_LEGACY_KERAS=1"] if version != "2.15" else []  # Keras 3 cannot fit under MultiWorkerMirroredStrategy
     return Image(
         name=name,
-        made_from=_digest(f"{environment.name} {_SUITE} {_BASE_PACKAGES}".encode()),
+        made_from=_digest(f"{environment.name} {_SUITE} {_PYTHON}".encode()),
         fill=fill,
         entrypoint=["python3"],
         user="0:0",
-        based=True,
+        packages=_PYTHON,
         environment=(_PATH, *legacy),
     )
 
@@ -116,10 +144,17 @@ def bring(lab: Lab, console: Console, wanted: Sequence[Image]) -> None:
         console.print(f"make the image {image.name}: done", highlight=False)
 
 
-def base(console: Console) -> Path:
-    """A small Debian with Python as a tar, made once."""
-    target = tools.cache() / "images" / f"base-{_digest(f'{_SUITE} {_BASE_PACKAGES}'.encode())}.tar"
-    tools.once(console, f"make a Debian {_SUITE} for images (once)", target, _make_base)
+def bases(console: Console) -> None:
+    """Every Debian that images are based on, made once."""
+    for packages in (_PYTHON, _ARGOCD):
+        _base(packages, console)
+
+
+def _base(packages: Sequence[str], console: Console) -> Path:
+    """A small Debian with these packages as a tar."""
+    target = tools.cache() / "images" / f"base-{_digest(f'{_SUITE} {packages}'.encode())}.tar"
+    title = f"make a Debian {_SUITE} with {', '.join(packages)} for images (once)"
+    tools.once(console, title, target, functools.partial(_make_base, packages))
     return target
 
 
@@ -132,8 +167,8 @@ def digits(console: Console) -> Path:
     return target
 
 
-def _make_base(target: Path) -> None:
-    command: list[str | Path] = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(_BASE_PACKAGES)}", _SUITE, target]
+def _make_base(packages: Sequence[str], target: Path) -> None:
+    command: list[str | Path] = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(packages)}", _SUITE, target]
     process.run(command, timeout=1200)
 
 
@@ -155,7 +190,7 @@ def _bring(lab: Lab, image: Image) -> None:
         own = Path(folder) / "layer.tar"
         with tarfile.open(own, "w") as tar:
             image.fill(tar)
-        layers = [*([base(Console(quiet=True))] if image.based else []), own]
+        layers = [*([_base(image.packages, Console(quiet=True))] if image.packages else []), own]
         digests = []
         for layer in layers:
             with layer.open("rb") as content:
@@ -202,10 +237,23 @@ def _add_file(tar: tarfile.TarFile, name: str, body: bytes) -> None:
     tar.addfile(info, io.BytesIO(body))
 
 
-def _add_folder(tar: tarfile.TarFile, name: str, mode: int) -> None:
+def _add_folder(tar: tarfile.TarFile, name: str, mode: int, owner: int = 0) -> None:
     info = tarfile.TarInfo(name)
-    info.type, info.mode = tarfile.DIRTYPE, mode
+    info.type, info.mode, info.uid, info.gid = tarfile.DIRTYPE, mode, owner, owner
     tar.addfile(info)
+
+
+def _add_programs(tar: tarfile.TarFile, files: Mapping[str, Path]) -> None:
+    for target, source in files.items():
+        info = tar.gettarinfo(source, target)
+        info.mode, info.uid, info.gid = 0o755, 0, 0
+        with source.open("rb") as content:
+            tar.addfile(info, content)
+
+
+def _named(files: Mapping[str, Path]) -> str:
+    """A fingerprint: built programs are named after what they are built from."""
+    return _digest("".join(f"{target}={source}" for target, source in files.items()).encode())
 
 
 def _digest(content: bytes, length: int = 16) -> str:
@@ -220,3 +268,4 @@ _PROGRAMS = {  # last part of an upstream image's name → program, and where up
     "vc-controller-manager": ("volcano-controller-manager", "vc-controller-manager"),
     "vc-webhook-manager": ("volcano-webhook-manager", "vc-webhook-manager"),
 }
+_OTHERS: Mapping[str, Callable[[str], Image]] = {"argocd": _argocd, "redis": _redis}

@@ -14,7 +14,7 @@ from lab.binaries import binary
 from lab.model import BRIDGE, GATEWAY, INSIDE, NODE, SERVICES, Lab, LabError
 
 _PRIVATE = ("/etc", "/home", "/var")  # what the lab's programs write there is gone with it
-_FRESH = ("checkpoints", "etcd", "kubelet", "kubernetes", "pods")  # every start is a new cluster; images and logs stay
+_FRESH = ("checkpoints", "etcd", "git", "kubelet", "kubernetes", "pods")  # every start is a new cluster; images and logs stay
 _HOSTS = Path("/run/hosts")
 
 

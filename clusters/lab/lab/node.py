@@ -63,6 +63,8 @@ def programs(manifests: Path) -> dict[str, list[str]]:
     ]
     found["kube-proxy"] = [str(binary("kube-proxy")), f"--config={INSIDE / 'kube-proxy.yaml'}"]
     found["coredns"] = [str(binary("coredns")), "-conf", str(INSIDE / "Corefile")]
+    git = str(INSIDE / "git")
+    found["git-daemon"] = ["git", "daemon", "--reuseaddr", f"--listen={GATEWAY}", "--export-all", f"--base-path={git}", git]
     return found
 
 

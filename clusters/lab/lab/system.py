@@ -42,6 +42,7 @@ PROJECTS = (  # Trainer last: it looks for Volcano's kinds when it starts
     Project(name="jobset", resources=("config/default",), released={f"{_STAGING}/jobset/jobset": "registry.k8s.io/jobset/jobset"}),
     Project(name="kueue", resources=("config/default",), released={f"{_STAGING}/kueue/kueue": "registry.k8s.io/kueue/kueue"}),
     Project(name="volcano", resources=("installer/volcano-development.yaml",), released={name: name for name in _VOLCANO}),
+    Project(name="argocd", resources=("manifests/core-install.yaml",)),
     Project(name="trainer", overlay="manifests/overlays/manager", without=("../../third-party/jobset",)),
 )
 
@@ -126,14 +127,20 @@ def apply(cluster: Cluster, console: Console, what: str, objects: Sequence[dict[
 
 
 def available(cluster: Cluster, console: Console, project: Project, objects: Sequence[dict[str, Any]]) -> None:
-    """Waits until every Deployment of a project is available in its newest form, and every API that one of them serves."""
+    """Waits until all that a project runs is available in its newest form, and every API that it serves."""
     for each in objects:
-        name, namespace = each["metadata"]["name"], each["metadata"].get("namespace", "")
         if each["kind"] == "APIService":
+            name = each["metadata"]["name"]
             until(console, name, _unserved(cluster, name), seconds=300, log=_logs(cluster, project.name))
-        if each["kind"] == "Deployment":
-            log = f"{_logs(cluster, project.name)} and `kubectl -n {namespace} describe pods`"
-            until(console, name, _unavailable(cluster, namespace, name), seconds=300, log=log)
+    for each in workloads(objects):
+        name, namespace = each["metadata"]["name"], each["metadata"]["namespace"]
+        log = f"{_logs(cluster, project.name)} and `kubectl -n {namespace} describe pods`"
+        until(console, name, _unavailable(cluster, each["kind"], namespace, name), seconds=300, log=log)
+
+
+def workloads(objects: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The Deployments and StatefulSets among these objects: what runs for ever."""
+    return [each for each in objects if each["kind"] in ("Deployment", "StatefulSet")]
 
 
 def kubectl(cluster: Cluster, *words: str, timeout: float = 60) -> str:
@@ -149,10 +156,10 @@ def _logs(cluster: Cluster, *components: str) -> str:
     return ", ".join(f"`lab logs {component}{where}`" for component in components)
 
 
-def _unavailable(cluster: Cluster, namespace: str, name: str) -> Callable[[], str]:
+def _unavailable(cluster: Cluster, kind: str, namespace: str, name: str) -> Callable[[], str]:
     def reason() -> str:
         try:
-            found = json.loads(kubectl(cluster, "get", "deployment", name, f"--namespace={namespace}", "--output=json"))
+            found = json.loads(kubectl(cluster, "get", kind, name, f"--namespace={namespace}", "--output=json"))
         except GateError as error:
             return str(error)
         status = found.get("status", {})

@@ -19,25 +19,28 @@ from supervisor.xmlrpc import SupervisorTransport
 
 from gate import process, tools
 from gate.model import GateError
-from lab import binaries, doctor, images, space, system
+from lab import binaries, doctor, gitops, images, space, system
 from lab.model import GATEWAY, HERE, NODE, Lab, LabError, documents, facts
 from lab.wait import until
 
 
-def up(lab: Lab, console: Console, *, deploy: bool = True) -> None:
-    """Everything running and deployed, whatever was there before; without `deploy` a bare Kubernetes."""
+def up(lab: Lab, console: Console, *, deploy: bool = True, push: bool = True) -> None:
+    """Everything running, whatever was there before; the cluster's folders deployed by Argo CD from a push, or applied without one.
+
+    Without `deploy` a bare Kubernetes.
+    """
     _ready_to_start()
     tools.setup(console)
     binaries.build(console)
     digits = images.digits(console)
-    images.base(console)
+    images.bases(console)
     with _alone(lab):
         if not _is_running(lab):
             space.end(lab)
             _start(lab, console, digits)
         _control_plane(lab, console)
         if deploy:
-            _deploy(lab, console)
+            _deploy(lab, console, push=push)
 
 
 def down(lab: Lab) -> bool:
@@ -55,6 +58,13 @@ def processes(lab: Lab) -> list[dict[str, Any]]:
     except (OSError, xmlrpc.client.Error) as error:
         raise LabError("the lab is not running: `lab up`") from error
     return list(found)
+
+
+def restart(lab: Lab, program: str) -> None:
+    """Ends one of supervisord's programs and starts it again."""
+    supervisor = _supervisor(lab).supervisor
+    supervisor.stopProcess(program)
+    supervisor.startProcess(program)
 
 
 def _ready_to_start() -> None:
@@ -158,14 +168,17 @@ def _control_plane(lab: Lab, console: Console) -> None:
     until(console, "CoreDNS", lambda: _silent(f"http://{GATEWAY}:8181/ready", lab), seconds=90, log=lab.log("coredns"))
 
 
-def _deploy(lab: Lab, console: Console) -> None:
+def _deploy(lab: Lab, console: Console, *, push: bool) -> None:
     rendered = {project: system.render(lab, project) for project in system.PROJECTS}
     names = dict.fromkeys(name for objects in rendered.values() for name in system.images(objects))
     images.bring(lab, console, [images.controller(name) for name in names])
-    system.deploy(lab, console, rendered, system.FOLDERS)
+    system.deploy(lab, console, rendered, () if push else system.FOLDERS)
+    gitops.prepare(lab)
     for version, fixed in images.TENSORFLOW.items():
         wanted = [fixed] if fixed else system.images(system.folder("runtimes"))
         images.bring(lab, console, [images.tensorflow(version, name) for name in wanted])
+    if push:
+        gitops.deploy(lab, console, lab.root)
 
 
 def _failure(lab: Lab, *words: str) -> str:
