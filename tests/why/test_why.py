@@ -699,6 +699,23 @@ def test_what_a_workload_writes_does_not_reach_the_terminal() -> None:
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]|^TrainJob  x", text, flags=re.MULTILINE)
 
 
+def test_of_many_pods_those_are_shown_that_do_not_run() -> None:
+    def many(document: dict[str, Any]) -> None:
+        (first, *_) = each(document, "Pod")
+        for number in range(20):
+            pod = json.loads(json.dumps(first))
+            pod["metadata"].update(name=f"held-by-node-0-{number}-copy", uid=str(number))
+            pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] = str(number)
+            pod["status"]["phase"] = "Pending" if number == 19 else "Running"
+            document["objects"].append(pod)
+
+    run = edited("held-by", many)
+    lines = [line for line in report.as_text(run, diagnose(run)).splitlines() if "└ Pod" in line]
+    assert len(lines) == 9
+    assert "held-by-node-0-19-copy" in lines[-2]
+    assert lines[-1].split() == ["└", "Pod", "and", "14", "more", "14", "Running"]
+
+
 def test_the_table_begins_with_those_that_need_somebody() -> None:
     answers = [(run, diagnose(run)) for run in map(load, ("held-by", "quota-held", "never-fits", "failed"))]
     heads = [line.split()[1:3] for line in report.as_table(answers).splitlines() if not line.startswith(" ")]
