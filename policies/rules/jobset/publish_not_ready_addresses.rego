@@ -2,8 +2,9 @@
 # title: Workers find one another before they are ready
 # description: |
 #   Every worker looks up all others while it starts, when none is ready yet. With publishNotReadyAddresses false the
-#   headless Service keeps them out of DNS, so that each waits for the others until the run times out. JobSet's default
-#   is true, but nothing in the manifest would say that the run depends on it.
+#   headless Service keeps them out of DNS: where a readinessProbe waits for the training, each waits for the others
+#   until the run times out, again and again. JobSet's default is true, but nothing in the manifest would say that the
+#   run depends on it.
 # related_resources:
 # - ref: https://github.com/kubeflow/trainer/issues/1458
 #   description: workers that start before their peers are in DNS

@@ -2,8 +2,8 @@
 # title: A failed container fails its pod
 # description: |
 #   With restartPolicy OnFailure, which JobSet fills in where nothing is written, the kubelet restarts a failed worker
-#   in place and alone. MultiWorkerMirroredStrategy cannot take it back: the others abort or hang, and neither Job nor
-#   JobSet counts a failure.
+#   in place and alone. MultiWorkerMirroredStrategy cannot take it back: the others abort or hang. The Job counts the
+#   restart against its backoffLimit, and until that is used up no JobSet recreates the gang.
 # related_resources:
 # - ref: https://github.com/tensorflow/tensorflow/issues/42498
 #   description: a peer that restarts alone has another incarnation

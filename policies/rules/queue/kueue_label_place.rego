@@ -2,8 +2,9 @@
 # title: The queue label stands on the run itself and nowhere below
 # description: |
 #   Kueue reads the queue of a TrainJob from the TrainJob's own labels. On the runtime, the JobSet, the Job or the pod
-#   template (also by a runtimePatch) the label does not queue the TrainJob: either nothing is queued, or Kueue
-#   suspends a child that its owner starts again. An annotation of that name is not read at all.
+#   template (also by a runtimePatch) the label does not queue the TrainJob: nothing is queued, or Kueue suspends a child
+#   that its owner starts again (pods are made and killed without end), or, on the pod template with Kueue's integration
+#   of pods on, each pod is queued alone. An annotation of that name is not read at all.
 # related_resources:
 # - ref: https://github.com/kubernetes-sigs/kueue/issues/3711
 # - ref: https://github.com/kubernetes-sigs/kueue/blob/v0.17.0/pkg/controller/jobframework/reconciler.go

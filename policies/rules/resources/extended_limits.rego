@@ -2,8 +2,8 @@
 # title: Extended resources stand in limits, as whole numbers, equal to the requests
 # description: |
 #   GPUs, fabric devices and hugepages cannot be overcommitted: the API server refuses a pod that requests one without
-#   a limit, or with another amount. TrainJob, JobSet and Job are accepted; the pods never appear, and only the Job
-#   controller's log says "Limit must be set for non overcommitable resources".
+#   a limit, or with another amount. TrainJob and JobSet are accepted, and Kueue holds quota for them; the Job is refused,
+#   no pod appears, and the JobSet has an event JobCreationFailed "Limit must be set for non overcommitable resources".
 # related_resources:
 # - ref: https://github.com/kubeflow/trainer/issues/2363
 # - ref: https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#extended-resources

@@ -3,7 +3,8 @@
 # description: |
 #   Trainer looks for the Job to fill in by a label on the Job template (replicatedJobs[].template.metadata.labels). Where
 #   no Job has it, nothing complains: numNodes, image, command, env and resources of every TrainJob are ignored, and one
-#   pod waits for its peers. With it on two Jobs, the number of nodes reaches the first only.
+#   pod runs what the runtime or the image has as its command. It waits for its peers, or ends at once and the TrainJob is
+#   Complete with nothing trained. With it on two Jobs, the number of nodes reaches the first only.
 # related_resources:
 # - ref: https://github.com/kubeflow/trainer/issues/2548
 #   description: the label is easily put on the wrong level
@@ -12,6 +13,7 @@
 # custom:
 #   symptoms:
 #   - "only one worker starts"
+#   - "a TrainJob is Complete after seconds and nothing was trained"
 #   - "image, command or env of the TrainJob are ignored"
 #   severity: error
 #   fix: |
