@@ -36,6 +36,13 @@ def cluster() -> Iterator[Cluster]:
 @pytest.fixture
 def namespace(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace]:
     """An empty namespace with its own quota; what a failed test leaves in it is saved before it goes."""
+    with own(cluster, request) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def own(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace]:
+    """What `namespace` gives, for fixtures of any scope: named after the test, or after the module that shares it."""
     name = f"test-{hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:8]}"
     objects = surroundings(name)
     _remove(cluster, name)
@@ -70,8 +77,12 @@ def save(cluster: Cluster, namespace: str, test: str) -> Path:
 
 
 def _remove(cluster: Cluster, name: str, *, wait: bool = True) -> None:
-    """Runs first, while their queue is there to release them: afterwards their devices are free, whatever `wait` says."""
+    """Runs first, while their queue is there to release them: afterwards their devices are free, whatever `wait` says.
+
+    TrainJobs in the background: of one that is being deleted Trainer makes the JobSet again.
+    """
     with contextlib.suppress(subprocess.CalledProcessError):  # no such namespace
-        cluster.kubectl("delete", "trainjobs,jobsets", "--all", f"--namespace={name}", "--cascade=foreground", "--timeout=120s")
+        for kind, cascade in {"trainjobs": "background", "jobsets": "foreground"}.items():
+            cluster.kubectl("delete", kind, "--all", f"--namespace={name}", f"--cascade={cascade}", "--timeout=120s")
     for kind in ("namespace", "clusterqueue", "persistentvolume"):
         cluster.kubectl("delete", "--ignore-not-found", f"--wait={str(wait).lower()}", "--timeout=180s", kind, name)

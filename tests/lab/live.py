@@ -154,7 +154,14 @@ class Namespace:
     def logs(self, run: str, index: int = 0) -> str:
         """What the worker of a completion index wrote, in its newest pod."""
         pods = [pod for pod in self.pods(run) if pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] == str(index)]
-        return self.kubectl("logs", pods[-1]["metadata"]["name"], "--all-containers", "--tail=-1") if pods else ""
+        if not pods:
+            return ""
+        try:
+            return self.kubectl("logs", pods[-1]["metadata"]["name"], "--all-containers", "--tail=-1")
+        except subprocess.CalledProcessError as error:
+            if "is waiting to start" in error.stderr:
+                return ""
+            raise
 
     def events(self, about: str) -> list[str]:
         return [f"{each['reason']}: {each['message']}" for each in self.items("events", f"--field-selector=involvedObject.name={about}")]

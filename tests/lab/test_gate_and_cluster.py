@@ -1,0 +1,482 @@
+"""What the gate says, against the real API server, webhooks and controllers: what it passes is accepted, what it refuses misbehaves.
+
+Each fault is one edit of a repository's runtime and a small run of it. They are started together, since most of the time
+of such a run is waiting; the gate judges the very manifests that are applied.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gate import check, render
+from gate.evaluate import Evaluator
+from tests.conftest import ROOT
+from tests.edit import edited
+from tests.lab.conftest import Cluster, own
+from tests.lab.live import JOBSET_NAME, Manifest, Namespace, surroundings, trainjob
+
+TARGETS = [(target.path, None) for target in check.targets(ROOT, (), None)]
+EXAMPLES = [(path, ROOT / "tests/rules/clusters" / path.name) for path in sorted((ROOT / "tests/rules/valid").glob("*.yaml"))]
+RUNTIME = "ClusterTrainingRuntime"
+INDEX = "batch.kubernetes.io/job-completion-index"
+pytestmark = pytest.mark.lab
+
+
+# --- what the gate passes is accepted ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("path", "facts"), TARGETS + EXAMPLES, ids=lambda value: str(value.relative_to(ROOT)) if value else "")
+def test_what_the_gate_passes_is_accepted(path: Path, facts: Path | None, cluster: Cluster, opa: Evaluator, empty: str) -> None:
+    (target,) = check.targets(ROOT, [path], str(facts) if facts else None)
+    assert check.check(ROOT, [target], evaluator=opa).status == 0
+    objects = moved([resource.manifest for unit in target.units for resource in render.render(unit).resources], empty, path)
+    runtimes = [each for each in objects if each["kind"] == RUNTIME]
+    assert accepted(cluster, runtimes) == ""
+    try:
+        cluster.apply(namespace(empty), *runtimes)  # for the webhooks, which look at the runtime of a TrainJob
+        assert accepted(cluster, [each for each in objects if each["kind"] != RUNTIME]) == ""
+    finally:
+        remove(cluster, runtimes)
+
+
+@pytest.fixture(scope="module")
+def empty(cluster: Cluster) -> Iterator[str]:
+    """A namespace with nothing in it."""
+    name = "test-accepted"
+    cluster.kubectl("delete", "--ignore-not-found", "namespace", name)
+    cluster.apply(namespace(name))
+    yield name
+    cluster.kubectl("delete", "--wait=false", "namespace", name)
+
+
+def namespace(name: str) -> Manifest:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def moved(objects: list[Manifest], namespace: str, path: Path) -> list[Manifest]:
+    """The objects where they meet none that is there: in another namespace, or with a name that no other target's have."""
+    prefix = f"test-{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    runtimes = {each["metadata"]["name"] for each in objects if each["kind"] == RUNTIME}
+    result: list[Manifest] = json.loads(json.dumps(objects))
+    for each in result:
+        metadata = each["metadata"]
+        if "namespace" in metadata:
+            metadata["namespace"] = namespace
+        else:
+            metadata["name"] = f"{prefix}-{metadata['name']}"
+        if each["kind"] == "TrainJob" and each["spec"]["runtimeRef"]["name"] in runtimes:
+            each["spec"]["runtimeRef"]["name"] = f"{prefix}-{each['spec']['runtimeRef']['name']}"
+    return result
+
+
+# --- what it refuses misbehaves ---------------------------------------------------------------------------------
+
+HOLD = "import time\ntime.sleep(3600)\n"
+WORKER_1_FAILS = 'import json, os, sys, time\nsys.exit(1) if json.loads(os.environ["TF_CONFIG"])["task"]["index"] else time.sleep(3600)\n'
+IMAGE = "image: nvcr.io/nvidia/tensorflow:24.03-tf2-py3"
+LABEL = "kueue.x-k8s.io/queue-name: training"
+CLOSED = "kueue.x-k8s.io/queue-name: closed"
+UNLABELLED = "example.com/queue: closed"
+REQUESTS = "      requests:\n        cpu: 20m\n        memory: 128Mi"  # the TrainJob's, by their indentation
+NODE_EACH = {  # what the node can never hold: no two pods of a run on one node
+    "topologyKey": "kubernetes.io/hostname",
+    "labelSelector": {"matchExpressions": [{"key": INDEX, "operator": "Exists"}]},
+    "matchLabelKeys": [JOBSET_NAME],
+}
+APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [NODE_EACH]}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """Edits that make one fault, and the rules that find it. `given`: edits of the sound run as well; `run`: see trainjob."""
+
+    rules: set[str]
+    edits: list[tuple[str, str]]
+    given: list[tuple[str, str]] = field(default_factory=list)
+    overlay: str = "no-ib-kueue"
+    script: str = HOLD
+    run: dict[str, Any] = field(default_factory=dict)
+
+
+FAULTS = {
+    "alone-again": Fault(
+        rules={"jobset/backoff-limit-zero"},
+        edits=[("backoffLimit: 0", "")],
+        script=WORKER_1_FAILS,
+    ),
+    "in-place": Fault(
+        rules={"jobset/restart-policy-never"},
+        edits=[("restartPolicy: Never", "")],
+        script=WORKER_1_FAILS,
+        run={"env": {"TF_DISCOVERY_TIMEOUT": "20"}},
+    ),
+    "not-in-dns": Fault(
+        rules={"jobset/publish-not-ready-addresses"},
+        edits=[("publishNotReadyAddresses: true", "publishNotReadyAddresses: false")],
+        given=[(IMAGE, f"{IMAGE}\n                  readinessProbe: {{tcpSocket: {{port: 12345}}}}")],
+        script="",
+        run={"env": {"TF_DISCOVERY_TIMEOUT": "30"}},
+    ),
+    "no-names": Fault(
+        rules={"jobset/dns-hostnames"},
+        edits=[("publishNotReadyAddresses: true", "publishNotReadyAddresses: true\n        enableDNSHostnames: false")],
+    ),
+    "no-ancestor": Fault(
+        rules={"trainer/ancestor-label"},
+        edits=[("trainer.kubeflow.org/trainjob-ancestor-step: trainer", "trainer.kubeflow.org/ancestor-step: trainer")],
+    ),
+    "label-on-jobset": Fault(
+        rules={"queue/kueue-label", "queue/kueue-label-place"},
+        edits=[
+            (CLOSED, UNLABELLED),
+            ("  template:\n    spec:\n      failure", f"  template:\n    metadata:\n      labels: {{{CLOSED}}}\n    spec:\n      failure"),
+        ],
+        run={"queue": "closed"},
+    ),
+    "label-on-pods": Fault(
+        rules={"queue/kueue-label", "queue/kueue-label-place"},
+        edits=[
+            (CLOSED, UNLABELLED),
+            (
+                f"template:\n{' ' * 14}spec:\n{' ' * 16}auto",
+                f"template:\n{' ' * 14}metadata: {{labels: {{{CLOSED}}}}}\n{' ' * 14}spec:\n{' ' * 16}auto",
+            ),
+        ],
+        run={"queue": "closed"},
+    ),
+    "no-label": Fault(
+        rules={"queue/kueue-label"},
+        edits=[(CLOSED, UNLABELLED)],
+        run={"queue": "closed"},
+    ),
+    "no-scheduler": Fault(
+        rules={"queue/volcano-scheduler-name"},
+        edits=[("schedulerName: volcano", "")],
+        overlay="no-ib-volcano",
+        run={"queue": None, "pod": {"affinity": APART}},
+    ),
+    "no-limit": Fault(
+        rules={"resources/extended-limits"},
+        edits=[(REQUESTS, f'{REQUESTS}\n        nvidia.com/gpu: "1"')],
+    ),
+    "above-limit": Fault(
+        rules={"resources/requests-below-limits"},
+        edits=[(REQUESTS, REQUESTS.replace("128Mi", "256Mi"))],
+    ),
+    "no-volume": Fault(
+        rules={"refs/volumes-declared"},
+        edits=[("mountPath: /tmp\n                    name: scratch", "mountPath: /tmp\n                    name: scrach")],
+    ),
+    "no-container": Fault(
+        rules={"trainer/runtime-patches"},
+        edits=[("- name: node\n                      volumeMounts", "- name: worker\n                      volumeMounts")],
+    ),
+    "no-restart": Fault(
+        rules={"jobset/restart-whole-gang"},
+        edits=[("      failurePolicy:\n        maxRestarts: 3\n        restartStrategy: BlockingRecreate\n", "")],
+        script=WORKER_1_FAILS,
+    ),
+    "no-priority": Fault(
+        rules={"queue/workload-priority-class-exists"},
+        edits=[(LABEL, f"{LABEL}\n    kueue.x-k8s.io/priority-class: urgnet")],
+    ),
+    "no-queue": Fault(
+        rules={"queue/local-queue-exists"},
+        edits=[(LABEL, "kueue.x-k8s.io/queue-name: trainning")],
+    ),
+    "over-quota": Fault(
+        rules={"queue/within-quota"},
+        edits=[
+            (REQUESTS, REQUESTS.replace("128Mi", "5Gi")),
+            ("      limits:\n        memory: 128Mi", "      limits:\n        memory: 5Gi"),
+        ],
+    ),
+}
+TWINS = ("no-label", "no-scheduler", "not-in-dns")
+REFUSED = {  # by a webhook: nothing to start
+    "no-node": Fault(
+        rules={"trainer/node-container", "trainer/runtime-patches"},  # the run's patch has nothing to patch either
+        edits=[(f"{IMAGE}\n                  name: node", f"{IMAGE}\n                  name: tensorflow")],
+    ),
+    "no-runtime": Fault(
+        rules={"trainer/runtime-exists"},
+        edits=[("runtimeRef:\n    name: ", "runtimeRef:\n    name: no-")],
+    ),
+}
+INACTIVE = {
+    "queue/flavor-exists": ("FlavorNotFound", "flavors:\n    - name: ", "flavors:\n    - name: no-"),
+    "queue/topology-exists": ("TopologyNotFound", "nodeLabels:", "topologyName: rakcs\n  nodeLabels:"),
+    "queue/admission-check-exists": (
+        "AdmissionCheckNotFound",
+        "namespaceSelector:",
+        "admissionChecksStrategy: {admissionChecks: [{name: chekc}]}\n  namespaceSelector:",
+    ),
+}
+NOT_MADE = {
+    "no-limit": "Limit must be set for non overcommitable resources",
+    "above-limit": "must be less than or equal to memory limit",
+    "no-volume": 'Not found: "scrach"',
+    "no-container": "containers[0].image: Required value",
+}
+NOT_ADMITTED = {
+    "no-queue": "LocalQueue trainning doesn't exist",
+    "over-quota": "insufficient quota for memory in flavor lab",
+}
+
+
+def made(name: str, namespace: str, *, sound: bool = False) -> list[Manifest]:
+    """The runtime, the TrainJob and the ConfigMap of a fault, or of its sound twin: of the repository's runtime, in the node's size."""
+    fault = (FAULTS | REFUSED)[name]
+    run = f"{name}-sound" if sound else name
+    runtime: Manifest = json.loads(json.dumps(render.build(ROOT / "overlays" / fault.overlay / "runtime")[0]))
+    runtime["metadata"]["name"] = f"{namespace}-{run}"
+    pod = runtime["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    pod["containers"][0]["resources"] = {"requests": {"cpu": "20m", "memory": "128Mi"}, "limits": {"memory": "128Mi"}}
+    pod["volumes"][0]["emptyDir"]["sizeLimit"] = "16Mi"
+    pod["terminationGracePeriodSeconds"] = 5  # a signal in a container's first moments is lost: nothing handles it yet
+    code, job = json.loads(json.dumps(trainjob(run, fault.script, runtime=f"{namespace}-{run}", gpus=0, **fault.run)))
+    del job["spec"]["trainer"]["resourcesPerNode"]["limits"]["cpu"]  # to start in no time
+    for each in (code, job):
+        each["metadata"]["namespace"] = namespace
+    edits = [*fault.given, *([] if sound else fault.edits)]
+    text = edited(yaml.safe_dump_all([runtime, job]), [{"replace": old, "with": new} for old, new in edits])
+    return [*yaml.safe_load_all(text), code]
+
+
+@pytest.fixture(scope="module")
+def runs(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace]:
+    """All faults, and the sound twins of those in TWINS, started together."""
+    gone: list[Manifest] = []
+    try:
+        with own(cluster, request) as namespace:
+            objects = [each for name in FAULTS for each in made(name, namespace.name)]
+            objects += [each for name in TWINS for each in made(name, namespace.name, sound=True)]
+            gone += [*(each for each in objects if each["kind"] == RUNTIME), *closed_queue(namespace.name)]
+            others = [each for each in objects if each["kind"] != RUNTIME]
+            cluster.apply(*gone)
+            assert accepted(cluster, others) == ""
+            cluster.apply(*others)
+            yield namespace
+    finally:
+        remove(cluster, gone)  # after the runs, whose last updates ask for their runtimes
+
+
+def closed_queue(namespace: str) -> list[Manifest]:
+    """The LocalQueue `closed`, from which nothing is ever admitted."""
+    cluster_queue = surroundings(namespace)[1]
+    cluster_queue["metadata"]["name"] = f"{namespace}-closed"
+    cluster_queue["spec"]["stopPolicy"] = "Hold"
+    local_queue = surroundings(namespace)[2]
+    local_queue["metadata"]["name"] = "closed"
+    local_queue["spec"]["clusterQueue"] = f"{namespace}-closed"
+    return [cluster_queue, local_queue]
+
+
+@pytest.mark.parametrize("name", [*FAULTS, *REFUSED])
+def test_the_gate_refuses_the_fault_and_nothing_else(name: str, tmp_path: Path, opa: Evaluator) -> None:
+    assert errors(made(name, "somewhere", sound=True), tmp_path / "sound.yaml", opa) == set()
+    assert errors(made(name, "somewhere"), tmp_path / "fault.yaml", opa) == (FAULTS | REFUSED)[name].rules
+
+
+def test_with_a_backoff_limit_the_job_replaces_one_worker_alone(runs: Namespace) -> None:
+    runs.wait("a second pod of worker 1", lambda: len(workers(runs, "alone-again", 1)) > 1)
+    (first,) = workers(runs, "alone-again", 0)
+    assert first["status"]["phase"] == "Running"  # and holds what it has
+    assert first["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"] == "0"
+    assert runs.jobset("alone-again")["status"]["restarts"] == 0
+
+
+def test_without_restart_policy_the_kubelet_restarts_one_worker_in_place(runs: Namespace) -> None:
+    runs.wait("one pod of worker 1 started twice", lambda: max(starts(runs, "in-place", 1), default=0) > 1)
+    jobset = runs.jobset("in-place")
+    assert jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["restartPolicy"] == "OnFailure"
+    # Beside a backoffLimit of 0 the Job counts that restart and fails: what the kubelet has just started is stopped again.
+    runs.wait("the gang restarts", lambda: runs.jobset("in-place")["status"]["restarts"] > 0)
+
+
+def test_without_restarts_the_first_failure_is_the_last(runs: Namespace) -> None:
+    runs.wait("the run ended", lambda: runs.ended("no-restart") == "Failed")
+    assert runs.jobset("no-restart")["status"]["restarts"] == 0
+
+
+def test_workers_that_are_ready_only_when_all_are_found_never_find_one_another(runs: Namespace) -> None:
+    runs.complete("not-in-dns-sound")
+    runs.wait("the first attempt given up", lambda: runs.jobset("not-in-dns")["status"]["restarts"] > 0)
+    assert not any(
+        condition["status"] == "True"
+        for pod in runs.pods("not-in-dns")
+        for condition in pod["status"]["conditions"]
+        if condition["type"] == "Ready"
+    )
+
+
+def test_without_dns_hostnames_no_worker_has_a_name(runs: Namespace) -> None:
+    runs.wait("the pods", lambda: len(runs.pods("no-names")) == 2)
+    assert all("subdomain" not in pod["spec"] for pod in runs.pods("no-names"))
+    assert runs.items("services", "--field-selector=metadata.name=no-names") == []
+    runs.wait("what tfrun says", lambda: "own name" in runs.logs("no-names"))
+
+
+def test_without_the_ancestor_label_nothing_of_the_trainjob_arrives(runs: Namespace) -> None:
+    runs.wait("the pod", lambda: len(runs.pods("no-ancestor")) == 1)
+    (container,) = runs.pods("no-ancestor")[0]["spec"]["containers"]
+    assert "command" not in container
+    assert "TF_NUM_WORKERS" not in [each["name"] for each in container["env"]]
+    runs.complete("no-ancestor")  # without a command, the image's Python had nothing to do
+
+
+def test_without_the_queue_label_a_run_starts_from_a_closed_queue(runs: Namespace) -> None:
+    runs.wait("both pods run", lambda: runs.running("no-label") == 2)
+    runs.wait("the Workload of the twin", lambda: ("TrainJob", "no-label-sound") in queued(runs))
+    assert ("TrainJob", "no-label") not in queued(runs)
+    assert runs.pods("no-label-sound") == []
+
+
+def test_with_the_queue_label_on_the_jobset_kueue_stops_what_trainer_starts(runs: Namespace) -> None:
+    runs.wait("pods in spite of the closed queue, three times", lambda: len(starts(runs, "label-on-jobset", 0)) > 2)
+    assert ("JobSet", "label-on-jobset") in queued(runs)
+    assert ("TrainJob", "label-on-jobset") not in queued(runs)
+    runs.kubectl("delete", "trainjob", "label-on-jobset", "--wait=false")  # it would go on for ever
+
+
+def test_with_the_queue_label_on_the_pods_each_pod_is_queued_alone(runs: Namespace) -> None:
+    def alone() -> bool:
+        pods = {("Pod", pod["metadata"]["name"]) for pod in runs.pods("label-on-pods")}
+        return len(pods) == 2 and pods <= queued(runs)
+
+    runs.wait("a Workload for each pod", alone)
+    assert ("TrainJob", "label-on-pods") not in queued(runs)
+
+
+def test_without_the_schedulers_name_a_gang_starts_one_by_one(runs: Namespace) -> None:
+    runs.wait("one pod runs", lambda: runs.running("no-scheduler") == 1)
+    runs.wait("Volcano has looked", lambda: any(each.startswith("Unschedulable") for each in runs.events("no-scheduler-sound")))
+    assert runs.get("podgroup", "no-scheduler")["spec"]["minMember"] == 2
+    assert runs.running("no-scheduler-sound") == 0
+    assert runs.running("no-scheduler") == 1
+
+
+@pytest.mark.parametrize("name", NOT_MADE)
+def test_what_no_pod_may_have_makes_no_job(name: str, runs: Namespace) -> None:
+    runs.wait("the reason", lambda: any(NOT_MADE[name] in each for each in runs.events(name)))
+    assert runs.items("jobs", f"--selector={JOBSET_NAME}={name}") == []
+
+
+@pytest.mark.parametrize("name", NOT_ADMITTED)
+def test_what_the_queue_cannot_take_is_never_admitted(name: str, runs: Namespace) -> None:
+    runs.wait("the reason", lambda: NOT_ADMITTED[name] in str([each.get("status") for each in runs.items("workloads")]))
+    assert runs.get("trainjob", name)["spec"]["suspend"]
+    assert runs.pods(name) == []
+
+
+def test_without_its_priority_class_a_run_has_no_workload(runs: Namespace) -> None:
+    runs.wait("later runs queued", lambda: {("TrainJob", "no-queue"), ("TrainJob", "over-quota")} <= queued(runs))
+    assert ("TrainJob", "no-priority") not in queued(runs)
+    assert runs.get("trainjob", "no-priority")["spec"]["suspend"]
+
+
+def queued(runs: Namespace) -> set[tuple[str, str]]:
+    """Kind and name of everything that has a Workload."""
+    owners = [each["metadata"]["ownerReferences"][0] for each in runs.items("workloads")]
+    return {(owner["kind"], owner["name"]) for owner in owners}
+
+
+def workers(runs: Namespace, run: str, index: int) -> list[Manifest]:
+    return [pod for pod in runs.pods(run) if pod["metadata"]["labels"][INDEX] == str(index)]
+
+
+def starts(runs: Namespace, run: str, index: int) -> list[int]:
+    """How often the container of each pod of a worker has been started."""
+    name = f"{run}-node-0-{index}-"
+    counts: Counter[str] = Counter()
+    for event in runs.items("events", "--field-selector=reason=Started"):
+        counts[event["involvedObject"]["name"]] += event.get("count", 1)
+    return [count for pod, count in counts.items() if pod.startswith(name)]
+
+
+@pytest.mark.parametrize("rule", INACTIVE)
+def test_a_queue_that_names_what_is_missing_is_inactive(rule: str, cluster: Cluster, tmp_path: Path, opa: Evaluator) -> None:
+    reason, old, new = INACTIVE[rule]
+    sound, fault = (spare_queue(f"test-{rule.replace('/', '-')}{end}") for end in ("-sound", ""))
+    fault = list(yaml.safe_load_all(edited(yaml.safe_dump_all(fault), [{"replace": old, "with": new}])))
+    assert errors(sound, tmp_path / "sound.yaml", opa) == set()
+    assert errors(fault, tmp_path / "fault.yaml", opa) == {rule}
+    try:
+        cluster.apply(*sound, *fault)
+        cluster.wait("the sound queue is active", lambda: activity(cluster, sound[1]) == "Ready")
+        cluster.wait("the other one is not", lambda: activity(cluster, fault[1]) == reason)
+    finally:
+        remove(cluster, [*sound, *fault])
+
+
+def spare_queue(name: str) -> list[Manifest]:
+    """A ResourceFlavor and a ClusterQueue of it."""
+    flavor = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ResourceFlavor",
+        "metadata": {"name": name},
+        "spec": {"nodeLabels": {"example.com/pool": "none"}},
+    }
+    queue = surroundings(name)[1]
+    queue["spec"]["resourceGroups"][0]["flavors"][0]["name"] = name
+    return [flavor, queue]
+
+
+def activity(cluster: Cluster, queue: Manifest) -> str:
+    """Why a ClusterQueue is active, or is not."""
+    conditions = cluster.get("clusterqueue", queue["metadata"]["name"]).get("status", {}).get("conditions", [])
+    return next((str(each["reason"]) for each in conditions if each["type"] == "Active"), "")
+
+
+def test_a_runtime_without_the_container_node_is_refused(cluster: Cluster) -> None:
+    assert refusal(cluster, made("no-node", "test", sound=True)[:1]) == ""
+    assert "must contain the required container for the ancestor: trainer" in refusal(cluster, made("no-node", "test")[:1])
+
+
+def test_a_run_without_its_runtime_is_refused(runs: Namespace) -> None:
+    (job,) = (each for each in made("no-runtime", runs.name) if each["kind"] == "TrainJob")
+    assert f"runtime 'no-{runs.name}-no-runtime' not found" in refusal(runs.cluster, [job])
+
+
+def errors(objects: list[Manifest], file: Path, opa: Evaluator) -> set[str]:
+    """The rules that refuse these objects in the lab's cluster."""
+    file.write_text(yaml.safe_dump_all([*surroundings("somewhere"), *closed_queue("somewhere"), *objects]), encoding="utf-8")
+    outcome = check.check(file.parent, check.targets(file.parent, [file], str(ROOT / "clusters" / "lab")), evaluator=opa)
+    assert outcome.problems == []
+    return {finding.rule for finding in outcome.findings if finding.severity == "error"}
+
+
+def accepted(cluster: Cluster, objects: list[Manifest]) -> str:
+    """Nothing, or what the API server or a webhook says against making these objects."""
+    said = ""
+
+    def answered() -> bool:
+        nonlocal said
+        said = refusal(cluster, objects) if objects else ""
+        return "not found" not in said  # the webhooks of Trainer and Kueue learn of a runtime a moment after it is made
+
+    cluster.wait("the webhooks know the runtimes", answered, seconds=60)
+    return said
+
+
+def refusal(cluster: Cluster, objects: list[Manifest]) -> str:
+    try:
+        cluster.kubectl("create", "--dry-run=server", "--output=name", "--filename=-", given=yaml.safe_dump_all(objects))
+    except subprocess.CalledProcessError as error:
+        return str(error.stderr)
+    return ""
+
+
+def remove(cluster: Cluster, objects: list[Manifest]) -> None:
+    if objects:
+        cluster.kubectl("delete", "--ignore-not-found", "--wait=false", "--filename=-", given=yaml.safe_dump_all(objects))

@@ -1,0 +1,256 @@
+"""Placement on racks, by the real Volcano and the real Kueue, on nodes that KWOK pretends.
+
+Rack `small` has one node and rack `large` has two, each with room for one pod: one rack alone holds two workers, none three.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gate import render
+from lab import binaries
+from tests.conftest import ROOT
+from tests.lab import kwok
+from tests.lab.conftest import Cluster, own
+from tests.lab.live import JOBSET_NAME, Manifest, Namespace, surroundings, trainjob
+
+RACK, PRETENDED = "example.com/rack", "example.com/pretended"
+NODES = {"small-0": "small", "large-0": "large", "large-1": "large"}
+TOLERATION = {"key": PRETENDED, "operator": "Exists"}
+STOCK = "volcano-stock"
+REQUIRED = "kueue.x-k8s.io/podset-required-topology"
+READY = """conditions:
+- {type: Ready, status: "True", reason: Pretended, message: "", lastHeartbeatTime: {{ Now | Quote }}, lastTransitionTime: {{ Now | Quote }}}
+capacity: &all {cpu: "64", memory: 512Gi, nvidia.com/gpu: "8", pods: "1"}
+allocatable: *all
+"""
+pytestmark = pytest.mark.lab
+
+
+def test_volcano_places_a_gang_in_one_rack(place: Namespace, hypernodes: dict[str, str]) -> None:
+    with started(place, "fits", workers=2, runtime=hypernodes["volcano"], queue=None):
+        place.wait("both workers placed", lambda: len(racks(place, "fits")) == 2)
+        assert racks(place, "fits") == ["large", "large"]
+
+
+def test_a_hard_topology_holds_with_volcanos_plugin_only(place: Namespace, hypernodes: dict[str, str]) -> None:
+    with started(place, "held", workers=3, runtime=hypernodes["volcano"], queue=None):
+        place.wait("Volcano has looked", lambda: any("3/3 tasks in gang unschedulable" in each for each in place.events("held")))
+        with started(place, "spread", workers=3, runtime=hypernodes[STOCK], queue=None):
+            place.wait("all placed without the plugin", lambda: len(racks(place, "spread")) == 3)
+            assert racks(place, "spread") == ["large", "large", "small"]
+            assert racks(place, "held") == []
+
+
+def test_kueue_places_a_gang_in_one_rack(place: Namespace, topology: str) -> None:
+    with started(place, "fits", workers=2, runtime=topology, queue="racks"):
+        place.wait("both workers placed", lambda: len(racks(place, "fits")) == 2)
+        assert racks(place, "fits") == ["large", "large"]
+
+
+def test_kueue_holds_a_gang_to_one_rack_by_its_annotation_only(place: Namespace, topology: str) -> None:
+    with started(place, "held", workers=3, runtime=topology, queue="racks"):
+        place.wait("Kueue has looked", lambda: "allows to fit only 2 out of 3 pod(s)" in str(place.items("workloads")))
+        with started(place, "spread", workers=3, runtime="tensorflow-distributed", queue="racks"):
+            place.wait("all placed without the annotation", lambda: len(racks(place, "spread")) == 3)
+            assert racks(place, "spread") == ["large", "large", "small"]
+            assert place.pods("held") == []
+
+
+# --- the racks --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def place(cluster: Cluster, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Namespace]:
+    """A namespace, and the racks for as long as the module runs. No other test's pods tolerate their nodes."""
+    folder = tmp_path_factory.mktemp("kwok")
+    stages = [
+        stage(
+            "Node", {"key": '.status.conditions.[] | select( .type == "Ready" ) | .status', "operator": "NotIn", "values": ["True"]}, READY
+        ),
+        stage("Pod", {"key": ".status.phase", "operator": "In", "values": ["Pending"]}, "phase: Running\n"),
+        stage("Pod", {"key": ".metadata.deletionTimestamp", "operator": "Exists"}, None),
+    ]
+    (folder / "stages.yaml").write_text(yaml.safe_dump_all(stages), encoding="utf-8")
+    nodes = [node(name, rack) for name, rack in NODES.items()]
+    words = [
+        f"--kubeconfig={cluster.lab.kubeconfig}",
+        f"--config={folder / 'stages.yaml'}",
+        f"--manage-nodes-with-label-selector={PRETENDED}=true",
+    ]
+    with present(cluster, *nodes), running([kwok.binary(), *words], folder / "kwok.log"):
+        cluster.kubectl("wait", "node", f"--selector={PRETENDED}", "--for=condition=Ready", "--timeout=60s")
+        with own(cluster, request) as namespace:
+            yield namespace
+
+
+@pytest.fixture(scope="module")
+def hypernodes(place: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The racks as HyperNodes, and for each of two schedulers, the lab's and one of stock configuration, a runtime of hard topology."""
+    folder = tmp_path_factory.mktemp("volcano")
+    objects = [hypernode(rack) for rack in sorted(set(NODES.values()))]
+    objects += [gang(place.name, scheduler, folder) for scheduler in ("volcano", STOCK)]
+    with present(place.cluster, *objects, *reader(place.name)), running(stock_scheduler(place, folder), folder / "scheduler.log"):
+        yield {scheduler: f"{place.name}-{scheduler}" for scheduler in ("volcano", STOCK)}
+
+
+@pytest.fixture(scope="module")
+def topology(place: Namespace) -> Iterator[str]:
+    """The LocalQueue `racks`, whose flavor has the racks as its topology, and a runtime that requires one rack."""
+    kueue, name = "kueue.x-k8s.io/v1beta2", f"{place.name}-racks"
+    levels = [{"nodeLabel": RACK}, {"nodeLabel": "kubernetes.io/hostname"}]
+    flavor = {"nodeLabels": {PRETENDED: "true"}, "tolerations": [TOLERATION], "topologyName": name}
+    cluster_queue, local_queue = surroundings(place.name)[1:3]
+    cluster_queue["metadata"]["name"] = local_queue["spec"]["clusterQueue"] = name
+    cluster_queue["spec"]["resourceGroups"][0]["flavors"][0]["name"] = name
+    local_queue["metadata"]["name"] = "racks"
+    (runtime,) = json.loads(json.dumps(render.build(ROOT / "overlays/no-ib-kueue/runtime")))
+    runtime["metadata"]["name"] = name
+    pods(runtime)["metadata"] = {"annotations": {REQUIRED: RACK}}
+    objects = [
+        {"apiVersion": kueue, "kind": "Topology", "metadata": {"name": name}, "spec": {"levels": levels}},
+        {"apiVersion": kueue, "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": flavor},
+        cluster_queue,
+        local_queue,
+        runtime,
+    ]
+    with present(place.cluster, *objects):
+        yield name
+
+
+def node(name: str, rack: str) -> Manifest:
+    labels = {PRETENDED: "true", RACK: rack, "kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+    taint = {"key": PRETENDED, "value": "true", "effect": "NoSchedule"}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": {"taints": [taint]}}
+
+
+def stage(kind: str, condition: Manifest, status: str | None) -> Manifest:
+    """What KWOK does with a node or a pod on one: give it this status, or delete it."""
+    gone = {"key": ".metadata.deletionTimestamp", "operator": "DoesNotExist"}
+    selector = {"matchExpressions": [condition, gone] if status else [condition]}
+    following: Manifest = {"statusTemplate": status} if status else {"delete": True}
+    spec = {"resourceRef": {"apiGroup": "v1", "kind": kind}, "selector": selector, "next": following}
+    name = f"{kind.lower()}-{'there' if status else 'gone'}"
+    return {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "Stage", "metadata": {"name": name}, "spec": spec}
+
+
+def hypernode(rack: str) -> Manifest:
+    member = {"type": "Node", "selector": {"labelMatch": {"matchLabels": {RACK: rack}}}}
+    return {
+        "apiVersion": "topology.volcano.sh/v1alpha1",
+        "kind": "HyperNode",
+        "metadata": {"name": f"rack-{rack}"},
+        "spec": {"tier": 1, "members": [member]},
+    }
+
+
+def gang(namespace: str, scheduler: str, folder: Path) -> Manifest:
+    """The repository's runtime with its components volcano and volcano-topology, for one of the schedulers."""
+    base = Path(os.path.relpath(ROOT / "base", folder))
+    components = [str(base / "components" / name) for name in ("data-hostpath", "checkpoints", "volcano", "volcano-topology")]
+    text = yaml.safe_dump({"resources": [str(base / "runtime")], "components": components})
+    (folder / "kustomization.yaml").write_text(text, encoding="utf-8")
+    (runtime,) = json.loads(json.dumps(render.build(folder)))
+    runtime["metadata"]["name"] = f"{namespace}-{scheduler}"
+    runtime["spec"]["template"]["metadata"]["annotations"]["scheduling.volcano.sh/queue-name"] = "default"
+    pods(runtime)["spec"]["schedulerName"] = scheduler
+    return dict(runtime)
+
+
+def pods(runtime: Manifest) -> Manifest:
+    """The pod template of a runtime."""
+    template: Manifest = runtime["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+    return template
+
+
+def reader(namespace: str) -> list[Manifest]:
+    """Who the second scheduler is: it sees everything, and changes nothing outside of the namespace."""
+    rbac = "rbac.authorization.k8s.io"
+    subject = {"kind": "ServiceAccount", "name": "default", "namespace": namespace}
+    name = f"{namespace}-{STOCK}"
+    rules = [
+        {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]},
+        {"apiGroups": ["scheduling.volcano.sh"], "resources": ["queues"], "verbs": ["create"]},  # it ends where it may not try
+    ]
+    return [
+        {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules},
+        {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": name},
+            "subjects": [subject],
+        },
+        {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": STOCK, "namespace": namespace},
+            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [subject],
+        },
+    ]
+
+
+def stock_scheduler(place: Namespace, folder: Path) -> list[str | Path]:
+    """A second Volcano scheduler, for pods that name it, with the configuration of Volcano's own manifests."""
+    manifests = binaries.modules()["volcano"].sources() / "installer/volcano-development.yaml"
+    objects = [each for each in yaml.safe_load_all(manifests.read_text(encoding="utf-8")) if each]
+    (stock,) = (each["data"]["volcano-scheduler.conf"] for each in objects if each["metadata"]["name"] == "volcano-scheduler-configmap")
+    assert "network-topology-aware" not in stock
+    (folder / "scheduler.conf").write_text(stock, encoding="utf-8")
+    access = yaml.safe_load(place.cluster.lab.kubeconfig.read_text(encoding="utf-8"))
+    access["users"][0]["user"]["as"] = f"system:serviceaccount:{place.name}:default"
+    kubeconfig = folder / "kubeconfig"
+    kubeconfig.touch(mode=0o600)
+    kubeconfig.write_text(yaml.safe_dump(access), encoding="utf-8")
+    words = [f"--kubeconfig={kubeconfig}", f"--scheduler-name={STOCK}", f"--scheduler-conf={folder / 'scheduler.conf'}"]
+    return [binaries.binary("volcano-scheduler"), *words, "--leader-elect=false", "--cache-dumper=false"]
+
+
+@contextlib.contextmanager
+def present(cluster: Cluster, *objects: Manifest) -> Iterator[None]:
+    """Objects that are there meanwhile."""
+    try:
+        cluster.apply(*objects)
+        yield
+    finally:
+        cluster.kubectl("delete", "--ignore-not-found", "--wait=false", "--filename=-", given=yaml.safe_dump_all(objects))
+
+
+@contextlib.contextmanager
+def running(command: list[str | Path], log: Path) -> Iterator[None]:
+    """A program that runs meanwhile; one that ends by itself fails what needs it, with its log."""
+    with log.open("wb") as sink:
+        process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=sink, stderr=sink)
+        try:
+            yield
+            assert process.poll() is None, log.read_text(encoding="utf-8")[-3000:]
+        finally:
+            process.kill()
+            process.wait()
+
+
+@contextlib.contextmanager
+def started(place: Namespace, name: str, *, workers: int, runtime: str, queue: str | None) -> Iterator[None]:
+    """A run that is gone, with its pods, afterwards."""
+    pod = {} if queue else {"nodeSelector": {PRETENDED: "true"}, "tolerations": [TOLERATION]}  # from Kueue's flavor otherwise
+    run = trainjob(name, "", workers=workers, runtime=runtime, queue=queue, pod=pod)
+    place.apply(*run)
+    try:
+        yield
+    finally:
+        place.kubectl("delete", "trainjob", name, "--timeout=120s")
+        place.wait("its pods gone", lambda: place.items("pods", f"--selector={JOBSET_NAME}={name}") == [])
+
+
+def racks(place: Namespace, run: str) -> list[str]:
+    """The rack of each pod that has a node."""
+    return sorted(NODES[pod["spec"]["nodeName"]] for pod in place.pods(run) if "nodeName" in pod["spec"])
