@@ -56,9 +56,13 @@ def main() -> None:
 
 
 @main.command("doctor")
+@click.option("--packages", is_flag=True, help="Only the names of the Debian packages that are missing.")
 @_kubeconfig("Say instead what `lab up` would install into the cluster of FILE.")
-def doctor_(kubeconfig: Path | None) -> None:
+def doctor_(packages: bool, kubeconfig: Path | None) -> None:
     """Say what this machine lacks for the lab, and change nothing."""
+    if packages:
+        click.echo(" ".join(doctor.packages()))
+        return
     if kubeconfig:
         click.echo("\n".join(elsewhere.plan(elsewhere.elsewhere(kubeconfig), Console(stderr=True)).lines))
         return

@@ -59,11 +59,17 @@ def faults() -> list[str]:
     return found
 
 
+def packages() -> list[str]:
+    """The Debian packages that are missing."""
+    found = {package for program, package in _PROGRAMS.items() if not shutil.which(program)}
+    found |= set() if all((CNI / name).exists() for name in _PLUGINS) else {"containernetworking-plugins"}
+    found |= set() if BUSYBOX.exists() else {"busybox-static"}
+    return sorted(found)
+
+
 def _programs() -> list[str]:
-    packages = {package for program, package in _PROGRAMS.items() if not shutil.which(program)}
-    packages |= set() if all((CNI / name).exists() for name in _PLUGINS) else {"containernetworking-plugins"}
-    packages |= set() if BUSYBOX.exists() else {"busybox-static"}
-    found = [f"Debian packages are missing: apt-get install --no-install-recommends {' '.join(sorted(packages))}"] if packages else []
+    lacking = packages()
+    found = [f"Debian packages are missing: apt-get install --no-install-recommends {' '.join(lacking)}"] if lacking else []
     try:
         tools.go()
     except GateError as error:
