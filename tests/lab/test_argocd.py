@@ -22,8 +22,9 @@ from tests.lab.live import JOBSET_NAME, Cluster, trainjob
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("diagnostics")]
 WAIT = 300  # seconds, where things take some: the machine may be busy
 SCRIPT = """import pathlib, time
-while not pathlib.Path("/workspace/checkpoints/go-NAME").exists(): time.sleep(0.2)
-print("trained")
+folder = pathlib.Path("/workspace/checkpoints")
+(folder / "at-NAME").touch()
+while not (folder / "go-NAME").exists(): time.sleep(0.2)
 """
 KUEUE, VOLCANO = "tensorflow-distributed", "tensorflow-distributed-volcano"
 
@@ -89,7 +90,8 @@ class Estate:
         assert self.condition(name) == "Complete"
 
     def wait_running(self, name: str) -> None:
-        self.cluster.wait(f"{name} running", lambda: any(pod["status"]["phase"] == "Running" for pod in self.pods(name)), WAIT)
+        """Until its script runs: tfrun itself, still starting, would miss the signal that ends it."""
+        self.cluster.wait(f"{name} running", (self.cluster.lab.state / "checkpoints" / f"at-{name}").exists, WAIT)
 
     def wait_said(self, application: str, words: str) -> None:
         self.cluster.wait(f"{application}: {words}", lambda: words in gitops.state(self.application(application))[2], WAIT)
@@ -148,7 +150,7 @@ def nothing_left(estate: Estate) -> Iterator[None]:
         return not left and not estate.cluster.kubectl(*objects).strip()
 
     estate.cluster.wait("no runs", gone, WAIT)
-    for path in (estate.cluster.lab.state / "checkpoints").glob("go-*"):
+    for path in (estate.cluster.lab.state / "checkpoints").glob("[ag][to]-*"):
         path.unlink()
 
 
