@@ -126,10 +126,16 @@ def estate(cluster: Cluster, root: Path, tmp_path_factory: pytest.TempPathFactor
     mine.push("no runs, and the cluster as it was")
     cluster.wait("the cluster as it was", lambda: not gitops.not_deployed(cluster.lab), WAIT)
     here = f"--namespace={gitops.NAMESPACE}"
-    cluster.kubectl("delete", "applicationsets.argoproj.io", "--all", here, "--cascade=orphan")
+    controllers = ("argocd-application-controller", "argocd-applicationset-controller")
+    workloads = [f"statefulset/{controllers[0]}", f"deployment/{controllers[1]}"]
+    cluster.kubectl("scale", *workloads, here, "--replicas=0")  # they would make again what goes, and delete what it deployed
+    cluster.kubectl(
+        "wait", "pods", here, f"--selector=app.kubernetes.io/name in ({','.join(controllers)})", "--for=delete", "--timeout=120s"
+    )
     for name in mine.applications():
         cluster.kubectl("patch", "application", name, here, "--type=merge", '--patch={"metadata": {"finalizers": null}}')
-    cluster.kubectl("delete", "applications.argoproj.io,appprojects.argoproj.io", "--all", here)
+    cluster.kubectl("delete", "applicationsets.argoproj.io,applications.argoproj.io,appprojects.argoproj.io", "--all", here)
+    cluster.kubectl("scale", *workloads, here, "--replicas=1")
 
 
 @pytest.fixture(autouse=True)
