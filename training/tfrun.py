@@ -43,6 +43,14 @@ Exit status: the command's own, 128+n if signal n ended it (or tfrun while it wa
 
 from __future__ import annotations
 
+import signal
+import sys
+
+if __name__ == "__main__":
+    # Process 1 has no default actions: a SIGTERM that comes before there is a handler is lost for good, and the imports
+    # below take longer than all else before the agreement.
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+
 import asyncio
 import concurrent.futures
 import contextlib
@@ -52,11 +60,9 @@ import random
 import re
 import secrets
 import shutil
-import signal
 import socket
 import struct
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
