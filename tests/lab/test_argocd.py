@@ -161,14 +161,14 @@ def nothing_left(estate: Estate) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("runtime", [KUEUE, VOLCANO])
-def test_a_pushed_run_trains_and_comes_to_rest(runtime: str, estate: Estate, record_property: pytest.RecordProperty) -> None:
+def test_a_pushed_run_trains_and_comes_to_rest(runtime: str, estate: Estate) -> None:
     estate.run("first", runtime=runtime, nodes=2)
-    pushed = time.time()
+    pushed = time.monotonic()
     estate.push("a run")
     estate.cluster.wait("its first pod", lambda: bool(estate.pods("first")), WAIT)
-    record_property("seconds_to_first_pod", time.time() - pushed)
+    first_pod = time.monotonic() - pushed
     estate.wait_trained("first")
-    record_property("seconds_to_complete", time.time() - pushed)
+    print(f"{runtime}: first pod {first_pod:.1f} s after the push, Complete after {time.monotonic() - pushed:.1f} s")
     estate.assert_at_rest("first")
     uid = estate.job("first")["metadata"]["uid"]
     estate.run("second", runtime=runtime)
