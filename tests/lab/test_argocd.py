@@ -19,7 +19,7 @@ from lab import gitops
 from lab import up as engine
 from tests.lab.live import JOBSET_NAME, Cluster, trainjob
 
-pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("diagnostics")]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.usefixtures("diagnostics")]
 WAIT = 300  # seconds, where things take some: the machine may be busy
 SCRIPT = """import pathlib, time
 folder = pathlib.Path("/workspace/checkpoints")

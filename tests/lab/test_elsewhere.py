@@ -23,7 +23,7 @@ from lab.cli import main
 from lab.model import Lab
 from tests.lab.bare import start, throwaway
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 MEDIA = {"application/vnd.docker.distribution.manifest.v2+json", "application/vnd.oci.image.manifest.v1+json"}
 
 

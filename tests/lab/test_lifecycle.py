@@ -23,7 +23,7 @@ from lab import up as engine
 from lab.model import Lab
 from tests.lab.bare import start, throwaway
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 UP = "import sys; from pathlib import Path; from rich.console import Console; from lab import model, up; "
 UP += "up.up(model.Lab(root=Path(sys.argv[1])), Console(stderr=True), deploy=False)"
 ELSEWHERE = ("/etc/cni", "/etc/kubernetes", "/run/containerd", "/run/netns", "/var/lib/cni", "/var/lib/containerd", "/var/lib/kubelet")
