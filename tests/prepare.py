@@ -1,7 +1,7 @@
 """Makes once, before the tests and with progress, what they would otherwise make in the middle of a test.
 
-`python -m tests.prepare`: the oracles of Trainer, CoreDNS, KWOK where the tests of the lab will run, and the two TensorFlow
-environments, into the cache outside the checkout.
+`python -m tests.prepare`: the oracles of Trainer, CoreDNS, KWOK and Argo CD where the tests of the lab will run, and the two
+TensorFlow environments, into the cache outside the checkout.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 import sys
 import time
 
+from rich.console import Console
+
 from gate.model import GateError
-from lab import doctor
+from lab import binaries, doctor
 from tests.lab import kwok
 from tests.oracle import build
 from tests.training import environments, pods
@@ -24,13 +26,14 @@ def main() -> int:
         pods.coredns()
         if not doctor.faults():
             kwok.binary()
+            binaries.made("argocd", Console(stderr=True))
         for version in environments.VERSIONS:
             environments.install(version)
     except (GateError, pods.PodsUnavailable, environments.EnvironmentUnavailable) as error:
         print(f"the tests cannot be prepared: {error}", file=sys.stderr)
         return 2
     if time.monotonic() - started > 1:
-        print(f"CoreDNS, KWOK and the TensorFlow environments: done in {time.monotonic() - started:.0f} s", file=sys.stderr)
+        print(f"CoreDNS, KWOK, Argo CD and the TensorFlow environments: done in {time.monotonic() - started:.0f} s", file=sys.stderr)
     return 0
 
 

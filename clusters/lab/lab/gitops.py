@@ -114,7 +114,7 @@ def not_deployed(lab: Lab, *, synced: bool = True) -> str:
         sync, health, said = state(application)
         if application.get("status", {}).get("sync", {}).get("revision") != commit:
             left.append(f"{each} is not compared with {commit[:12]} yet {said}".strip())
-        elif not has_failed(application) and (sync != "Synced" or (health != "Healthy" and not is_run)):
+        elif not has_failed(application) and (sync != "Synced" or (health not in ("Healthy", "Suspended") and not is_run)):
             left.append(f"{each} is {sync or 'new'} {health} {said}".strip())
     return ", ".join(left)
 

@@ -19,5 +19,9 @@ elseif status.sync.status ~= "Synced" then
 elseif status.health ~= nil then
   hs.status = status.health.status or "Progressing"
   hs.message = status.health.message or ""
+  if hs.status == "Suspended" then
+    hs.status = "Healthy"
+    hs.message = "something in it is suspended, a queue perhaps: runs come and wait there"
+  end
 end
 return hs
