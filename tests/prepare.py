@@ -1,7 +1,7 @@
 """Makes once, before the tests and with progress, what they would otherwise make in the middle of a test.
 
-`python -m tests.prepare`: the oracles of Trainer, CoreDNS, KWOK and Argo CD where the tests of the lab will run, and the two
-TensorFlow environments, into the cache outside the checkout.
+`python -m tests.prepare`: the oracles of Trainer, CoreDNS, the two TensorFlow environments and, where the tests of the lab will
+run, its programs and KWOK, into the cache outside the checkout.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ def main() -> int:
         started = time.monotonic()
         pods.coredns()
         if not doctor.faults():
+            binaries.build(Console(stderr=True))
             kwok.binary()
-            binaries.made("argocd", Console(stderr=True))
         for version in environments.VERSIONS:
             environments.install(version)
     except (GateError, pods.PodsUnavailable, environments.EnvironmentUnavailable) as error:
         print(f"the tests cannot be prepared: {error}", file=sys.stderr)
         return 2
     if time.monotonic() - started > 1:
-        print(f"CoreDNS, KWOK, Argo CD and the TensorFlow environments: done in {time.monotonic() - started:.0f} s", file=sys.stderr)
+        print(f"CoreDNS, the lab's programs and the TensorFlow environments: done in {time.monotonic() - started:.0f} s", file=sys.stderr)
     return 0
 
 
