@@ -16,7 +16,7 @@ from tests.command import gate
 from tests.lab.live import Namespace, trainjob
 from tests.why import faults
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]  # tests/why has what it found, recorded
 ROLE = Path(reader.__file__).parent / "role.yaml"
 FAULTS = {
     "running": ("training/runs", None),
