@@ -11,7 +11,22 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from gate import against, evaluate, facts, followed, kustomization, locate, render, resolve, rules, schemas, scripts, validate, waivers
+from gate import (
+    against,
+    applications,
+    evaluate,
+    facts,
+    followed,
+    kustomization,
+    locate,
+    render,
+    resolve,
+    rules,
+    schemas,
+    scripts,
+    validate,
+    waivers,
+)
 from gate.facts import Facts
 from gate.history import Before
 from gate.model import SEVERITIES, Checked, Fault, Finding, GateError, Outcome, Place, Problem, Resource, Rule, Unit, Waived, Waiver, dotted
@@ -180,15 +195,17 @@ def _is_affected(root: Path, target: Target, cluster: str | None, before: Before
         (was,) = targets(before.folder, [before.folder / path.relative_to(root.resolve())], cluster)
         if was.problem or was.problems:
             return True
-        return against.state(root, _read(target)) != against.state(before.folder, _read(was))
+        return against.state(root, _read(root, target)) != against.state(before.folder, _read(before.folder, was))
     except (GateError, OSError, ValueError, TypeError, RuntimeError):
         return True
 
 
-def _read(target: Target) -> list[Path]:
+def _read(root: Path, target: Target) -> list[Path]:
     """Every file that the check of a target reads."""
     own = [target.path] if target.kind == "script" else []
-    return [*own, *against.read((*target.units, *target.beside)), *([target.facts.file] if target.facts else [])]
+    units = (*target.units, *target.beside)
+    deployed = applications.units(root, [resource for unit in units for resource in render.render(unit).resources], target.facts)
+    return [*own, *against.read((*units, *deployed)), *([target.facts.file] if target.facts else [])]
 
 
 def check(
@@ -216,7 +233,7 @@ def check(
                 checked.append(Checked(name=target.name, kind=target.kind, resources=0, without_cluster=False, failed=True))
                 continue
             progress(f"checking {target.name}")
-            judged = _judge(target, rendered, opa)
+            judged = _judge(root, target, rendered, opa)
             problems += judged.problems
             checked.append(judged.checked)
             edits = against.edits(root, before, target.units) if before else ()
@@ -250,7 +267,7 @@ class _Judged:
     problems: list[Problem]
 
 
-def _judge(target: Target, rendered: dict[Unit, render.Rendered], evaluator: evaluate.Evaluator) -> _Judged:
+def _judge(root: Path, target: Target, rendered: dict[Unit, render.Rendered], evaluator: evaluate.Evaluator) -> _Judged:
     if target.kind == "script":
         return _judge_script(target)
     mine = [resource for unit in target.units for resource in rendered[unit].resources]
@@ -269,7 +286,8 @@ def _judge(target: Target, rendered: dict[Unit, render.Rendered], evaluator: eva
         resources = [_stub(resource) if resource in malformed else resource for resource in (*mine, *beside)]
         workloads = resolve.resolve(resources, catalog)
         members = [True] * len(mine) + [False] * len(beside)
-        faults += evaluator.evaluate(resources, members, workloads, target.facts, catalog)
+        deployed = applications.for_rules(root, resources, target.facts)
+        faults += evaluator.evaluate(resources, members, workloads, target.facts, catalog, deployed)
         faults += _scripts(mine, workloads, problems)
     except GateError as error:
         problems.append(Problem.of(error))

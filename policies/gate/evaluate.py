@@ -45,6 +45,7 @@ class Evaluator:
         workloads: Sequence[Workload],
         facts: Facts | None,
         catalog: Catalog,
+        applications: Sequence[dict[str, Any]] = (),
     ) -> list[Fault]:
         """The faults of a target. `members` tells which resources belong to it; the others are there to be referred to."""
         cluster_scoped, namespaced = catalog.scopes()
@@ -56,6 +57,7 @@ class Evaluator:
             "cluster_scoped": cluster_scoped,
             "namespaced": namespaced,
             "workloads": [workload.for_rules() for workload in workloads],
+            "applications": list(applications),
         }
         try:
             answer = self._client.query_rule(input_data=document, package_path="lib.report", rule_name="findings")

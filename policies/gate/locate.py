@@ -7,6 +7,7 @@ stands in the object's own file. Rendered lists are compared by the names of the
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ import yaml
 from gate import kustomization, parts, render, source
 from gate.kustomization import Layer
 from gate.model import Fault, FieldPath, GateError, Manifest, Place, Resource, get
+
+_LONGEST_NAME = 253
 
 
 def locate(fault: Fault) -> Place:
@@ -140,7 +143,8 @@ class _Walk:
         )
         if not (same or inside or found):
             raise GateError("the object is not in the layer below")
-        return (same or inside or found)[0]
+        renamed = sorted(found, key=lambda m: -_common_end(str(get(m, ("metadata", "name"), "")), name))
+        return (same or inside or renamed)[0]
 
     def _changed(self, after: Manifest, before: Manifest | None) -> parts.Selectors | None:
         """The path that a layer set or removed, or None where it left the field as it was."""
@@ -190,9 +194,11 @@ class _Walk:
     def _likeness_of(self, item: Manifest) -> tuple[bool, int, bool] | None:
         """How well an object of the file fits the rendered one (higher is better), or None where it cannot be it."""
         name = str(get(item, ("metadata", "name"), "\0"))
-        if item.get("kind") != self.manifest.get("kind") or name not in self.top.name:
+        if item.get("kind") != self.manifest.get("kind"):
             return None
-        return name == self.top.name, len(name), str(get(item, ("metadata", "namespace")) or "") == self.top.namespace
+        # a replacement may have put another word into the name
+        length = len(name) if name in self.top.name else _common_end(name, self.top.name) - _LONGEST_NAME
+        return name == self.top.name, length, str(get(item, ("metadata", "namespace")) or "") == self.top.namespace
 
     def _generator(self, file: Path) -> Place:
         """A generated object: the file of the data key, else the generator's line."""
@@ -211,6 +217,12 @@ class _Walk:
                     return Place(file=(file.parent / path).resolve())
             return Place(file=file, line=document.line((field, index)))
         return Place(file=file)
+
+
+def _common_end(one: str, other: str) -> int:
+    """How many characters two names end in alike."""
+    pairs = zip(reversed(one), reversed(other), strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _file_of(manifest: Manifest) -> Path | None:

@@ -1,0 +1,122 @@
+# METADATA
+# title: Argo CD leaves alone what Kueue writes into a TrainJob
+# description: |
+#   Kueue admits a run by setting spec.suspend and adding an entry to spec.runtimePatches. An Application that compares
+#   and applies these fields is OutOfSync as soon as a run is admitted, and with selfHeal it suspends or starts runs
+#   against Kueue. ignoreDifferences alone only hides the difference: a sync still writes without RespectIgnoreDifferences.
+# related_resources:
+# - ref: https://argo-cd.readthedocs.io/en/stable/user-guide/diffing/
+#   description: ignoreDifferences
+# - ref: https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/#respect-ignore-difference-configs
+#   description: RespectIgnoreDifferences
+# - ref: https://kueue.sigs.k8s.io/docs/tasks/run/trainjobs/
+#   description: TrainJobs in Kueue
+# custom:
+#   severity: error
+#   needs: cluster
+#   fix: "Ignore /spec/suspend and Kueue's runtimePatches of TrainJob (group trainer.kubeflow.org) under ignoreDifferences, and add RespectIgnoreDifferences=true to syncOptions."
+#   symptoms:
+#   - An application is OutOfSync as soon as Kueue admits its TrainJob
+#   - A TrainJob is suspended again after Kueue has admitted it
+#   example: |
+#     kind: Application
+#     spec:
+#       source: {path: clusters/lab/runs/nightly}   # a TrainJob with a queue label
+#       syncPolicy:
+#         automated: {selfHeal: true}
+#       ignoreDifferences: []
+package rules.argocd.kueue_ignored
+
+import data.lib
+import data.lib.argocd
+import data.lib.queueing
+
+report contains argocd.at(app, ["ignoreDifferences"], sprintf("%s deploys TrainJobs that Kueue queues and does not ignore %s: Argo CD fights Kueue over it", [argocd.title(app), concat(" and ", lacking)])) if {
+	some app in queued
+	lacking := [field | some field, names in fields; not ignored(app, names)]
+	count(lacking) > 0
+}
+
+report contains argocd.at(app, ["syncPolicy", "syncOptions"], sprintf("%s ignores what Kueue writes into TrainJobs but lacks RespectIgnoreDifferences=true: a sync still overwrites it", [argocd.title(app)])) if {
+	some app in queued
+	every names in fields { ignored(app, names) }
+	not argocd.has_option(app, "RespectIgnoreDifferences=true")
+}
+
+# What Kueue writes, and what that is called in the versions of Trainer.
+fields := {
+	"spec.suspend": {"suspend"},
+	"Kueue's spec.runtimePatches": {"runtimePatches", "podTemplateOverrides", "podSpecOverrides"},
+}
+
+queued contains app if {
+	lib.has_kueue
+	some app in input.applications
+	not patched(app)
+	some manifest in argocd.deployed(app)
+	manifest.kind == "TrainJob"
+	queueing.labelled(manifest)
+}
+
+queued contains app if {
+	lib.has_kueue
+	some app in input.applications
+	not patched(app)
+	not app.known
+	count([manifest | some manifest in argocd.deployed(app); argocd.job(manifest)]) == 0
+	not argocd.platform(app)
+	by_kueue(app)
+}
+
+by_kueue(app) if {
+	not lib.has_volcano
+	argocd.called_training(app)
+}
+
+by_kueue(app) if argocd.queued_namespace(app)
+
+# A templatePatch, a text, may add anything.
+patched(app) if input.objects[app.object].spec.templatePatch
+
+ignored(app, names) if {
+	some entry in app.spec.ignoreDifferences
+	argocd.matches(entry.kind, "TrainJob", ["/"])
+	argocd.matches(object.get(entry, "group", ""), "trainer.kubeflow.org", ["/"])
+	covers(entry, names)
+}
+
+ignored(_, names) if {
+	some config in lib.objects("", "ConfigMap")
+	config.metadata.name == "argocd-cm"
+	some key in ["resource.customizations.ignoreDifferences.trainer.kubeflow.org_TrainJob", "resource.customizations.ignoreDifferences.all"]
+	yaml.is_valid(config.data[key])
+	covers(yaml.unmarshal(config.data[key]), names)
+}
+
+covers(entry, names) if {
+	some pointer in entry.jsonPointers
+	parts := split(pointer, "/")
+	parts[1] == "spec"
+	reaches(parts, names)
+}
+
+covers(entry, names) if {
+	some expression in entry.jqPathExpressions
+	some name in names
+	contains(expression, name)
+	not endswith(trim_space(expression), ".time")
+}
+
+covers(entry, _) if {
+	some expression in entry.jqPathExpressions
+	trim_space(expression) == ".spec"
+}
+
+covers(entry, _) if {
+	some manager in entry.managedFieldsManagers
+	contains(lower(manager), "kueue")
+}
+
+reaches(parts, _) if count(parts) == 2
+
+reaches(parts, names) if parts[2] in names

@@ -1,0 +1,79 @@
+package rules_test.argocd.kueue_ignored
+
+import data.lib
+import data.rules.argocd.kueue_ignored.report
+import data.rules_test.applications
+
+ignoring(entry) := applications.with_view("spec/ignoreDifferences", [object.union({"group": "trainer.kubeflow.org", "kind": "TrainJob"}, entry)])
+
+found(field) := {lib.at(0, ["spec", "ignoreDifferences"], sprintf("Application owls deploys TrainJobs that Kueue queues and does not ignore %s: Argo CD fights Kueue over it", [field]))}
+
+test_fail_none if {
+	report == found("Kueue's spec.runtimePatches and spec.suspend") with input as applications.with_view("spec/ignoreDifferences", [])
+}
+
+test_fail_suspend_alone if report == found("Kueue's spec.runtimePatches") with input as ignoring({"jsonPointers": ["/spec/suspend"]})
+
+test_fail_time_alone if {
+	report == found("Kueue's spec.runtimePatches") with input as ignoring({"jqPathExpressions": [".spec.suspend", ".spec.runtimePatches[]?.time"]})
+}
+
+test_fail_patches_alone if report == found("spec.suspend") with input as ignoring({"jqPathExpressions": [`.spec.runtimePatches[] | select(.manager == "kueue.x-k8s.io/manager")`]})
+
+test_fail_other_kind if count(report) == 1 with input as ignoring({"kind": "JobSet", "jsonPointers": ["/spec"]})
+
+test_fail_not_respected if {
+	report == {lib.at(
+		0, ["spec", "syncPolicy", "syncOptions"],
+		"Application owls ignores what Kueue writes into TrainJobs but lacks RespectIgnoreDifferences=true: a sync still overwrites it",
+	)} with input as applications.with_view("spec/syncPolicy/syncOptions", ["ServerSideApply=true"])
+}
+
+test_fail_called_so if {
+	unknown := json.patch(applications.elsewhere, [{"op": "replace", "path": "/applications/0/spec/ignoreDifferences", "value": []}])
+	count(report) == 1 with input as json.patch(unknown, [{"op": "replace", "path": "/applications/0/spec/project", "value": "training"}])
+	queue := {"kind": "LocalQueue", "namespace": "owls", "name": "night"}
+	count(report) == 1 with input as json.patch(unknown, [{"op": "add", "path": "/cluster/external/-", "value": queue}])
+}
+
+test_success_pointers if report == set() with input as applications.document
+
+test_success_jq if {
+	report == set() with input as ignoring({"jqPathExpressions": [".spec.suspend", `.spec.runtimePatches[] | select(.manager == "kueue.x-k8s.io/manager")`]})
+}
+
+test_success_whole_spec if {
+	report == set() with input as ignoring({"jqPathExpressions": [".spec"]})
+	report == set() with input as ignoring({"kind": "*", "group": "*", "jsonPointers": ["/spec"]})
+}
+
+test_success_manager if report == set() with input as ignoring({"managedFieldsManagers": ["kueue-admission"]})
+
+test_success_system if {
+	config := {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "argocd-cm"}, "data": {"resource.customizations.ignoreDifferences.trainer.kubeflow.org_TrainJob": "jsonPointers: [/spec/suspend, /spec/runtimePatches]"}}
+	report == set() with input as json.patch(
+		applications.with_view("spec/ignoreDifferences", []),
+		[{"op": "add", "path": "/objects/-", "value": config}],
+	)
+}
+
+test_success_no_kueue if {
+	report == set() with input as json.patch(
+		applications.with_view("spec/ignoreDifferences", []),
+		[{"op": "replace", "path": "/cluster/versions", "value": {"volcano": "1.14.1"}}],
+	)
+}
+
+test_success_not_queued if {
+	report == set() with input as json.patch(
+		applications.with_view("spec/ignoreDifferences", []),
+		[{"op": "remove", "path": "/applications/0/deploys/0/metadata/labels"}],
+	)
+}
+
+test_success_template_patch if {
+	report == set() with input as json.patch(
+		applications.with_view("spec/ignoreDifferences", []),
+		[{"op": "add", "path": "/objects/0/spec/templatePatch", "value": "spec: {}"}],
+	)
+}

@@ -1,0 +1,28 @@
+# METADATA
+# title: The path of an application exists
+# description: |
+#   An Application whose path does not exist, or holds nothing that can be deployed, is in the state Unknown
+#   (ComparisonError, "app path does not exist") and deploys nothing. Only paths of this repository are judged:
+#   argocd.repository in cluster.yaml says which URL that is; without it, the paths themselves tell.
+# related_resources:
+# - ref: https://argo-cd.readthedocs.io/en/stable/user-guide/application_sources/
+#   description: what a path may hold
+# custom:
+#   severity: error
+#   fix: "Write the path of an existing folder, from the root of the repository, or add the folder."
+#   symptoms:
+#   - "ComparisonError: app path does not exist"
+#   example: |
+#     kind: Application
+#     spec:
+#       source: {path: clusters/lab/rnus/nightly}   # the folder is called runs
+package rules.argocd.path_exists
+
+import data.lib
+import data.lib.argocd
+
+report contains lib.at(app.object, array.concat(source.path, ["path"]), sprintf("%s: the path %s %s", [argocd.title(app), source.spec.path, source.fault])) if {
+	some app in input.applications
+	some source in app.sources
+	source.fault != ""
+}
