@@ -7,6 +7,7 @@ cannot be told from the repository stays a template, `{{`, and nothing is said o
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ _MANIFESTS = (*render.YAML_SUFFIXES, ".json")
 _OTHER_TOOLS = ("Chart.yaml", "*.jsonnet")
 # Folders that a repository like this one has: a path that begins with one is meant to be in it.
 _ROOMS = ("clusters", "overlays")
+_NEARLY = 0.75  # of their characters are the same
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +166,7 @@ class _Repository:
         roots = self._roots(resource)
         beside = len(parts) > 1 and any((root / Path(*parts[:-1])).is_dir() for root in roots if not path.startswith("/"))
         inside = parts[:1] in {(room,) for room in _ROOMS} and any(each.is_dir() for each in self._root.glob(f"{parts[0]}/*/*"))
-        return normalised(url) in self._same or beside or inside
+        return normalised(url) in self._same or beside or inside or any(_meant(root, parts) for root in roots)
 
     def folder(self, resource: Resource, source: Mapping[str, Any]) -> Path | None:
         """The folder that a source deploys, where it is one of this repository."""
@@ -183,6 +185,16 @@ class _Repository:
         if _units(found[0], source) == [] and not any(path for name in _OTHER_TOOLS for path in found[0].glob(name)):
             return "holds no kustomization and no manifest"
         return ""
+
+
+def _meant(folder: Path, parts: Sequence[str]) -> bool:
+    """Whether a folder has the path, but for one part that is called nearly so."""
+    if not parts or ".." in parts:
+        return False
+    if (folder / parts[0]).is_dir():
+        return _meant(folder / parts[0], parts[1:])
+    names = [path.name for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
+    return any(folder.joinpath(name, *parts[1:]).is_dir() for name in difflib.get_close_matches(parts[0], names, cutoff=_NEARLY))
 
 
 def normalised(url: str) -> str:

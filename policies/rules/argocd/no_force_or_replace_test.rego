@@ -36,7 +36,7 @@ test_success_platform if {
 	report == set() with input as json.patch(forced, [
 		{"op": "replace", "path": "/applications/0/known", "value": false},
 		{"op": "replace", "path": "/applications/0/deploys", "value": []},
-		{"op": "replace", "path": "/applications/0/name", "value": "kueue-crds"},
+		{"op": "replace", "path": "/applications/0/sources/0/spec/path", "value": "kueue/crds"},
 	])
 }
 

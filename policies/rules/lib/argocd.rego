@@ -64,14 +64,20 @@ platform(app) if {
 	source.spec.chart
 }
 
-platform(app) if regex.match(`(^|[^a-z])(argo-?cd|cert|controllers?|crds?|gpu-operator|infra|istio|jobset|kueue|monitoring|namespaces?|networks?|operators?|platform|policies|prometheus|queues?|quotas?|runtimes?|storage|system|trainer|training-operator|volcano)([^a-z]|$)`, words(app))
+platform(app) if {
+	regex.match(`(^|[^a-z])(access|addons?|apps?|applications?|argo-?cd|bootstrap|cert|controllers?|crds?|gpu-operator|infra|istio|jobset|kueue|monitoring|namespaces?|networks?|operators?|platform|policies|prometheus|queues?|quotas?|rbac|root|runtimes?|secrets?|storage|system|trainer|training-operator|volcano)([^a-z]|$)`, words(app))
+	not folder_of_runs(app)
+}
 
-words(app) := lower(concat(" ", [text |
-	some text in array.concat(
-		[app.name, object.get(app.spec, "project", ""), namespace(app)],
-		[object.get(source.spec, "path", "") | some source in app.sources],
-	)
-]))
+folder_of_runs(app) if {
+	some source in app.sources
+	regex.match(`(^|/)(experiments?|runs?|trainjobs?)(/|$)`, source.spec.path)
+}
+
+words(app) := lower(concat(" ", array.concat(
+	[app.name, namespace(app)],
+	[object.get(source.spec, "path", "") | some source in app.sources],
+)))
 
 # Whether runs are queued by Kueue in the Application's namespace.
 queued_namespace(app) if {
@@ -85,7 +91,7 @@ queued_namespace(app) if {
 	external.namespace == namespace(app)
 }
 
-called_training(app) if regex.match(`(^|[^a-z])(experiments?|jobs?|ml|models?|runs?|train|trainings?|trainjobs?)([^a-z]|$)`, words(app))
+called_training(app) if regex.match(`(^|[^a-z])(experiments?|jobs?|runs?|train|trainings?|trainjobs?)([^a-z]|$)`, sprintf("%s %s", [words(app), lower(object.get(app.spec, "project", ""))]))
 
 called_training(app) if queued_namespace(app)
 
