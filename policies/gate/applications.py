@@ -72,7 +72,7 @@ def _view(application: _Application, repository: _Repository) -> dict[str, Any]:
         "object": application.index,
         "path": application.path,
         "name": str(get(application.metadata, ("name",), "")),
-        "annotations": get(application.metadata, ("annotations",), {}),
+        "finalizers": get(application.metadata, ("finalizers",), []),
         "spec": application.spec,
         "sources": sources,
         "deploys": deployed,
@@ -242,8 +242,10 @@ def _objects(folder: Path, source: Mapping[str, Any]) -> list[dict[str, Any]] | 
 
 
 def _identity(resource: Resource, namespace: Any) -> dict[str, Any]:
-    """An object without its content."""
+    """An object without its content, but for the runtime of a TrainJob."""
     named = {"namespace": namespace} if namespace else {}
     metadata = {key: resource.metadata[key] for key in ("name", "namespace", "labels", "annotations") if key in resource.metadata}
     identity = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {**metadata, **named}}
+    if resource.kind == "TrainJob":
+        identity["runtime"] = {"kind": "ClusterTrainingRuntime", "name": "", **(get(resource.manifest, ("spec", "runtimeRef")) or {})}
     return dict(json.loads(json.dumps(identity, default=str)))

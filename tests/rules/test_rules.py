@@ -2,7 +2,7 @@
 
 Which rules there are is read from their METADATA: a rule without a case that fails, one that passes and a mutation
 fails here. Cases are tests/rules/<area>/<rule>.yaml, edits of the valid documents in tests/rules/valid; `besides` names the rules
-that speak of a case too, `folders` what lies beside its file.
+that speak of a case too, `files` what lies beside its own.
 """
 
 from __future__ import annotations
@@ -71,8 +71,9 @@ def test_case(rule: str, case: dict[str, Any], tmp_path: Path, opa: Evaluator) -
     text = (HERE / "valid" / f"{case['from']}.yaml").read_text(encoding="utf-8")
     file = tmp_path / "manifests.yaml"
     file.write_text(edited(text, case.get("edits", [])), encoding="utf-8")
-    for folder in case.get("folders", ()):
-        (tmp_path / folder).mkdir(parents=True)
+    for name, content in case.get("files", {}).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content, encoding="utf-8")
     outcome = judge(file, case.get("cluster", case["from"]), opa)
     expected = []
     for entry in case["expect"]:

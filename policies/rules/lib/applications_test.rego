@@ -37,7 +37,7 @@ document := {
 		"object": 0,
 		"path": ["spec"],
 		"name": "owls",
-		"annotations": {},
+		"finalizers": [],
 		"spec": spec,
 		"sources": [{"path": ["spec", "source"], "spec": spec.source, "fault": ""}],
 		"deploys": [run],

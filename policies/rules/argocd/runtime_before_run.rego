@@ -1,0 +1,47 @@
+# METADATA
+# title: Argo CD applies a runtime before the runs that are made from it
+# description: |
+#   Trainer's webhook refuses a TrainJob whose runtime does not exist yet, and a wave begins only when all of the one
+#   before was applied: a runtime in a later wave than its run is never applied (an error). In the same wave the order
+#   is left to chance, and to retries (a warning).
+# related_resources:
+# - ref: https://argo-cd.readthedocs.io/en/stable/user-guide/sync-waves/
+#   description: sync waves
+# custom:
+#   severity: error
+#   fix: "Give the runtime an earlier wave: the annotation argocd.argoproj.io/sync-wave: \"-1\"."
+#   symptoms:
+#   - "admission webhook denied the request: the runtime of the TrainJob does not exist"
+#   example: |
+#     kind: TrainingRuntime
+#     metadata:
+#       name: tf-owls
+#       annotations: {argocd.argoproj.io/sync-wave: "1"}   # the TrainJob has none, so that it comes in wave 0
+package rules.argocd.runtime_before_run
+
+import data.lib
+import data.lib.argocd
+
+report contains object.union(argocd.at(app, ["source"], message), {"severity": severity(runtime, run)}) if {
+	some app in input.applications
+	some run in app.deploys
+	run.kind == "TrainJob"
+	some runtime in app.deploys
+	runs_by(runtime, run)
+	wave(runtime) >= wave(run)
+	message := sprintf("%s applies %s in wave %d and its runtime %s in wave %d: a TrainJob without its runtime is refused", [argocd.title(app), lib.title(run), wave(run), lib.title(runtime), wave(runtime)])
+}
+
+severity(runtime, run) := "error" if wave(runtime) > wave(run)
+
+severity(runtime, run) := "warning" if wave(runtime) == wave(run)
+
+runs_by(runtime, run) if {
+	lib.api_group(runtime) == "trainer.kubeflow.org"
+	runtime.kind == run.runtime.kind
+	runtime.metadata.name == run.runtime.name
+}
+
+wave(manifest) := to_number(manifest.metadata.annotations["argocd.argoproj.io/sync-wave"])
+
+wave(manifest) := 0 if not manifest.metadata.annotations["argocd.argoproj.io/sync-wave"]
