@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -72,6 +73,7 @@ def _view(application: _Application, repository: _Repository) -> dict[str, Any]:
         "object": application.index,
         "path": application.path,
         "name": str(get(application.metadata, ("name",), "")),
+        "generators": repository.generators(application.resource),
         "finalizers": get(application.metadata, ("finalizers",), []),
         "spec": application.spec,
         "sources": sources,
@@ -119,11 +121,25 @@ class _Repository:
                 found += [{"path": each, "path.path": each, "path.basename": Path(each).name} for each in self._matched(resource, folders)]
         return found or [{}]
 
+    def generators(self, resource: Resource) -> list[dict[str, Any]]:
+        """Patterns of folders that an ApplicationSet looks for in vain, while there is a folder that is called nearly so."""
+        found = []
+        for i, generator in enumerate(get(resource.manifest, ("spec", "generators"), [])):
+            for j, pattern in enumerate(get(generator, ("git", "directories"), [])):
+                text = str(get(pattern, ("path",), ""))
+                parts = list(itertools.takewhile(lambda part: not set(part) & set("*?[{"), Path(text).parts))
+                source = {"path": "/".join(parts), "repoURL": get(generator, ("git", "repoURL"), "")}
+                there = any(root.joinpath(*parts).is_dir() for root in self._roots(resource)) if _is_sane(text) else True
+                meant = self._is_this(resource, source) and any(_meant(root, parts) for root in self._roots(resource))
+                if meant and not there and not get(pattern, ("exclude",)):
+                    found.append({"path": ["spec", "generators", i, "git", "directories", j, "path"], "pattern": text})
+        return found
+
     def _matched(self, resource: Resource, patterns: Iterable[Any]) -> list[str]:
         found: dict[str, None] = {}
         for pattern in patterns:
             text = str(get(pattern, ("path",), ""))
-            if not text or text.startswith("/") or ".." in text or "**" in text:
+            if not text or text.startswith("/") or ".." in text or "**" in text or not _is_sane(text):
                 continue
             for root in self._roots(resource):
                 matched = [path.relative_to(root).as_posix() for path in sorted(root.glob(text)) if path.is_dir()]
@@ -148,8 +164,11 @@ class _Repository:
         path = source.get("path")
         if not isinstance(path, str) or "{{" in path or source.get("chart"):
             return []
-        found = [(root, (root / path.lstrip("/")).resolve()) for root in self._roots(resource)]
-        return [folder for root, folder in found if folder.is_relative_to(root) and folder.exists()]
+        try:
+            found = [(root, (root / path.lstrip("/")).resolve()) for root in self._roots(resource)]
+            return [folder for root, folder in found if folder.is_relative_to(root) and folder.exists()]
+        except (OSError, ValueError, RuntimeError):
+            return []  # a name that no file system takes, a link to itself
 
     def _evident(self, resource: Resource, source: Mapping[str, Any]) -> bool:
         path = Path(str(source.get("path") or ""))
@@ -158,7 +177,7 @@ class _Repository:
     def _is_this(self, resource: Resource, source: Mapping[str, Any]) -> bool:
         """Whether a source is meant to be this repository: by the facts, else by what it names in it."""
         path, url = source.get("path"), str(source.get("repoURL", ""))
-        if not isinstance(path, str) or "{{" in path or "{{" in url or source.get("chart"):
+        if not isinstance(path, str) or "{{" in path or "{{" in url or source.get("chart") or not _is_sane(path):
             return False
         if self._url:
             return normalised(url) == self._url
@@ -185,6 +204,11 @@ class _Repository:
         if _units(found[0], source) == [] and not any(path for name in _OTHER_TOOLS for path in found[0].glob(name)):
             return "holds no kustomization and no manifest"
         return ""
+
+
+def _is_sane(path: str) -> bool:
+    """Whether a file system takes a path."""
+    return "\0" not in path and len(path) < 1024 and all(len(part.encode("utf-8", "replace")) < 256 for part in path.split("/"))
 
 
 def _meant(folder: Path, parts: Sequence[str]) -> bool:

@@ -59,6 +59,9 @@ def source(path: str, url: str = URL, **more: Any) -> dict[str, Any]:
         ("work/notes", "is a file, and Argo CD deploys folders"),
         ("config/default", ""),  # another repository's
         ("{{ .path }}/dwan", ""),
+        ("work/" + "a" * 300, ""),
+        ("work/\0", ""),
+        ("/" * 2000, ""),
     ],
 )
 def test_paths(repository: Path, path: str, fault: str) -> None:
@@ -111,3 +114,10 @@ def test_a_generator_that_cannot_be_told_leaves_the_template(repository: Path) -
     template = {"metadata": {"name": "{{ .name }}"}, "spec": {"source": source("work/{{ .name }}")}}
     (view,) = views(repository, generators=[{"clusters": {}}], template=template)
     assert (view["name"], view["sources"][0]["fault"], view["known"]) == ("{{ .name }}", "", False)
+
+
+@pytest.mark.parametrize(("pattern", "found"), [("wrok/*", True), ("work/*", False), ("team/*/new/*", False), ("clusters/*", False)])
+def test_a_generator_that_looks_in_a_folder_that_is_called_nearly_so(repository: Path, pattern: str, found: bool) -> None:
+    template = {"metadata": {"name": "{{ .path.basename }}"}, "spec": {"source": source("{{ .path.path }}")}}
+    (view, *_) = views(repository, generators=[{"git": {"repoURL": URL, "directories": [{"path": pattern}]}}], template=template)
+    assert [each["pattern"] for each in view["generators"]] == ([pattern] if found else [])

@@ -26,3 +26,8 @@ report contains lib.at(app.object, array.concat(source.path, ["path"]), sprintf(
 	some source in app.sources
 	source.fault != ""
 }
+
+report contains lib.at(app.object, generator.path, sprintf("%s looks for folders in %s, which do not exist in this repository", [lib.title(input.objects[app.object]), generator.pattern])) if {
+	some app in input.applications
+	some generator in app.generators
+}

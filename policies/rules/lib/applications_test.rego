@@ -37,6 +37,7 @@ document := {
 		"object": 0,
 		"path": ["spec"],
 		"name": "owls",
+		"generators": [],
 		"finalizers": [],
 		"spec": spec,
 		"sources": [{"path": ["spec", "source"], "spec": spec.source, "fault": ""}],
