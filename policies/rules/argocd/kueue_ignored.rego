@@ -75,6 +75,14 @@ by_kueue(app) if {
 
 by_kueue(app) if argocd.queued_namespace(app)
 
+by_kueue(app) if {
+	some entry in app.spec.ignoreDifferences
+	entry.kind == "TrainJob"
+	some field in ["jsonPointers", "jqPathExpressions"]
+	some text in entry[field]
+	contains(text, "suspend")
+}
+
 # A templatePatch, a text, may add anything.
 patched(app) if input.objects[app.object].spec.templatePatch
 

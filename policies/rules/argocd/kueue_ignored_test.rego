@@ -36,6 +36,30 @@ test_fail_called_so if {
 	count(report) == 1 with input as json.patch(unknown, [{"op": "add", "path": "/cluster/external/-", "value": queue}])
 }
 
+# Names say nothing, and Volcano is there as well: what is ignored tells.
+test_fail_half_of_it if {
+	count(report) == 1 with input as json.patch(applications.elsewhere, [
+		{"op": "replace", "path": "/applications/0/spec/ignoreDifferences/0/jsonPointers", "value": ["/spec/suspend"]},
+		{"op": "replace", "path": "/applications/0/sources/0/spec/path", "value": "birds/owls"},
+		{"op": "add", "path": "/cluster/versions/volcano", "value": "1.14.1"},
+	])
+}
+
+test_fail_project_for_training if {
+	count(report) == 1 with input as json.patch(applications.elsewhere, [
+		{"op": "replace", "path": "/applications/0/spec/ignoreDifferences", "value": []},
+		{"op": "replace", "path": "/applications/0/sources/0/spec/path", "value": "birds/owls"},
+	])
+}
+
+test_success_other_project if {
+	report == set() with input as json.patch(applications.elsewhere, [
+		{"op": "replace", "path": "/applications/0/spec/ignoreDifferences", "value": []},
+		{"op": "replace", "path": "/applications/0/sources/0/spec/path", "value": "birds/owls"},
+		{"op": "replace", "path": "/objects/1/spec/namespaceResourceWhitelist", "value": [{"group": "", "kind": "ConfigMap"}]},
+	])
+}
+
 test_success_pointers if report == set() with input as applications.document
 
 test_success_jq if {

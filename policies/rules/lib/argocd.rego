@@ -65,7 +65,7 @@ platform(app) if {
 }
 
 platform(app) if {
-	regex.match(`(^|[^a-z])(access|addons?|apps?|applications?|argo-?cd|bootstrap|cert|controllers?|crds?|gpu-operator|infra|istio|jobset|kueue|monitoring|namespaces?|networks?|operators?|platform|policies|prometheus|queues?|quotas?|rbac|root|runtimes?|secrets?|storage|system|trainer|training-operator|volcano)([^a-z]|$)`, words(app))
+	regex.match(`(^|[^a-z])(access|addons?|apps?|applications?|argo-?cd|bootstrap|cert|common|configs?|controllers?|crds?|gpu-operator|infra|istio|jobset|kueue|monitoring|namespaces?|networks?|operators?|platform|policies|prometheus|queues?|quotas?|rbac|root|runtimes?|secrets?|storage|system|trainer|training-operator|volcano)([^a-z]|$)`, words(app))
 	not folder_of_runs(app)
 }
 
@@ -94,6 +94,16 @@ queued_namespace(app) if {
 called_training(app) if regex.match(`(^|[^a-z])(experiments?|jobs?|runs?|train|trainings?|trainjobs?)([^a-z]|$)`, sprintf("%s %s", [words(app), lower(object.get(app.spec, "project", ""))]))
 
 called_training(app) if queued_namespace(app)
+
+called_training(app) if {
+	some entry in app.spec.ignoreDifferences
+	entry.kind == "TrainJob"
+}
+
+called_training(app) if {
+	some item in project(app).spec.namespaceResourceWhitelist
+	item.kind == "TrainJob"
+}
 
 # Whether an Application deploys jobs: as is seen, or as it is called.
 trains(app) if {
