@@ -57,7 +57,7 @@ def units(root: Path, resources: Sequence[Resource], cluster: Facts | None) -> l
     repository = _Repository(root, resources, cluster)
     sources = [(each.resource, source) for each in repository.applications() for _, source in each.sources()]
     folders = [folder for resource, source in sources if (folder := repository.folder(resource, source))]
-    return [unit for folder in dict.fromkeys(folders) for unit in _units(folder, {}) or []]
+    return [unit for folder in dict.fromkeys(folders) for unit in _units(folder, {})]
 
 
 def _view(application: _Application, repository: _Repository) -> dict[str, Any]:
@@ -201,7 +201,7 @@ class _Repository:
             return "does not exist in this repository"
         if not found[0].is_dir():
             return "is a file, and Argo CD deploys folders"
-        if _units(found[0], source) == [] and not any(path for name in _OTHER_TOOLS for path in found[0].glob(name)):
+        if not _units(found[0], source) and not any(path for name in _OTHER_TOOLS for path in found[0].glob(name)):
             return "holds no kustomization and no manifest"
         return ""
 
@@ -245,8 +245,8 @@ def _filled(value: Any, parameters: Mapping[str, str]) -> Any:
     return _VARIABLE.sub(lambda match: parameters.get(match[1], match[0]), value) if isinstance(value, str) else value
 
 
-def _units(folder: Path, source: Mapping[str, Any]) -> list[Unit] | None:
-    """What Argo CD builds of a folder; None where that is another tool's."""
+def _units(folder: Path, source: Mapping[str, Any]) -> list[Unit]:
+    """What Argo CD builds of a folder."""
     if kustomization.kustomization_file(folder):
         return [Unit(path=folder, kustomization=True)]
     pattern = "**/*" if get(source, ("directory", "recurse")) else "*"
@@ -258,7 +258,7 @@ def _objects(folder: Path, source: Mapping[str, Any]) -> list[dict[str, Any]] | 
     own = {"directory", "kustomize"} & {key for key in source if set(source[key] or {}) - {"recurse", "images", "namespace"}}
     if own or any(path for name in _OTHER_TOOLS for path in folder.glob(name)):
         return None
-    rendered = [render.render(unit) for unit in _units(folder, source) or [] if unit.path.name != facts.FILE_NAME]
+    rendered = [render.render(unit) for unit in _units(folder, source) if unit.path.name != facts.FILE_NAME]
     if any(each.problems or each.faults for each in rendered):
         return None  # told where the folder itself is checked
     namespace = get(source, ("kustomize", "namespace"))
