@@ -221,7 +221,6 @@ def test_workers_wait_while_dns_is_away(namespace: Namespace, shared: Path) -> N
     assert len(list(shared.glob("nameless-*-0-*"))) == 2
 
 
-@pytest.mark.long
 def test_all_wait_for_a_worker_that_comes_late(namespace: Namespace, shared: Path, places: Callable[[int], None]) -> None:
     code, run = trainjob("late", BEGIN, queue=None)
     for amounts in run["spec"]["trainer"]["resourcesPerNode"].values():
@@ -239,7 +238,6 @@ def test_all_wait_for_a_worker_that_comes_late(namespace: Namespace, shared: Pat
     assert len(list(shared.glob("late-*-0-*"))) == 2
 
 
-@pytest.mark.long
 def test_kueue_starts_no_part_of_a_gang(namespace: Namespace, shared: Path) -> None:
     namespace.apply(*trainjob("first", UNTIL_TOLD))
     begun(namespace, shared, "first")

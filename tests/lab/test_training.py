@@ -186,11 +186,9 @@ def test_a_killed_worker_restarts_the_gang_which_goes_on_at_the_checkpoint(names
         ("cpu: 150m", "cpu: 50m"),  # beside the trainings of the other tests
     )
     folder = _folder(Training(name=name, overlay="no-ib-kueue", copy_of="reference-kueue", edits=edits), tmp_path)
-    edit_file(
-        folder / "kustomization.yaml",
-        {"replace": "namespace: training", "with": f"namespace: {namespace.name}"},
-        {"replace": "  - journal.py\n", "with": "  - interrupt.py\n  - journal.py\n"},
-    )
+    elsewhere = {"replace": "namespace: training", "with": f"namespace: {namespace.name}"}
+    edit_file(folder / "networkpolicy.yaml", elsewhere)
+    edit_file(folder / "kustomization.yaml", elsewhere, {"replace": "  - journal.py\n", "with": "  - interrupt.py\n  - journal.py\n"})
     shutil.copy(model.ROOT / "tests" / "training" / "interrupt.py", folder)
     kept = namespace.cluster.lab.state / "checkpoints" / name
     shutil.rmtree(kept, ignore_errors=True)
@@ -251,7 +249,7 @@ def _folder(run: Training, place: Path) -> Path:
         return RUNS / run.name
     folder = place / run.name
     shutil.copytree(RUNS / run.copy_of, folder)
-    for name in ("trainjob.yaml", "kustomization.yaml"):
+    for name in ("trainjob.yaml", "kustomization.yaml", "networkpolicy.yaml"):
         text = (folder / name).read_text(encoding="utf-8")
         (folder / name).write_text(text.replace(f"name: {run.copy_of}", f"name: {run.name}"), encoding="utf-8")
     edit_file(folder / "trainjob.yaml", *({"replace": old, "with": new} for old, new in run.edits))
