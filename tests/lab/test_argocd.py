@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import subprocess
@@ -151,7 +152,8 @@ def nothing_left(estate: Estate) -> Iterator[None]:
         left = [each for name, each in estate.applications().items() if "-run-" in name]
         for each in left:  # what `argocd app terminate-op` does: it would go by itself, but only after its last attempt
             if each["metadata"].get("deletionTimestamp") and each.get("operation"):
-                estate.cluster.kubectl("patch", "application", each["metadata"]["name"], *here)
+                with contextlib.suppress(subprocess.CalledProcessError):  # it has gone meanwhile
+                    estate.cluster.kubectl("patch", "application", each["metadata"]["name"], *here)
         objects = ["get", "trainjobs,jobsets,pods", "--namespace=training", "--output=name"]
         return not left and not estate.cluster.kubectl(*objects).strip()
 
