@@ -319,7 +319,11 @@ def test_a_second_cluster_comes_and_goes_with_its_folder(estate: Estate) -> None
         text = file.read_text(encoding="utf-8").replace("name: lab", "name: two").replace("name: training", "name: training-two")
         file.write_text(text, encoding="utf-8")
     kustomization = {"resources": ["object.yaml"]}
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
+    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
     parts: dict[str, dict[str, Any]] = {
+        "access": {**role, "metadata": {"name": "two-access"}, "rules": rules},
+        "admission": {**role, "metadata": {"name": "two-admission"}, "rules": rules},
         "queues": {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "two"}},
         "runtimes": {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "two"}, "spec": {"weight": 1}},
         "storage": yaml.safe_load((lab / "storage" / "checkpoints.yaml").read_text(encoding="utf-8")),
@@ -340,7 +344,7 @@ def test_a_second_cluster_comes_and_goes_with_its_folder(estate: Estate) -> None
     argocd = yaml.safe_load((two / "argocd" / "kustomization.yaml").read_text(encoding="utf-8"))
     estate.write("clusters/two/argocd/kustomization.yaml", argocd | {"patches": namespace})
     estate.push("a second cluster")
-    applications = [f"two-{name}" for name in ("namespaces", "queues", "runtimes", "storage")]
+    applications = [f"two-{name}" for name in ("namespaces", *parts)]
 
     def deployed() -> bool:
         found = [gitops.state(estate.application(name)) for name in ("two", *applications)]
