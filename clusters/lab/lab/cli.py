@@ -19,11 +19,7 @@ from lab import up as engine
 from lab import watch as watching
 from lab.model import Cluster, Lab, LabError, lab
 
-_STATUS = (
-    "get",
-    "nodes,deployments,applications.argoproj.io,clusterqueues.kueue.x-k8s.io,queues.scheduling.volcano.sh,trainjobs",
-    "--all-namespaces",
-)
+_KINDS = "nodes,deployments,clusterqueues.kueue.x-k8s.io,queues.scheduling.volcano.sh,trainjobs"
 
 
 class _Main(click.Group):
@@ -136,14 +132,14 @@ def watch(until_done: bool) -> None:
 def status(kubeconfig: Path | None) -> None:
     """Show what runs, and the kubeconfig."""
     if kubeconfig:
-        _exec(elsewhere.elsewhere(kubeconfig), *_STATUS)
+        _exec(elsewhere.elsewhere(kubeconfig), "get", _KINDS, "--all-namespaces")  # Argo CD is not installed there
     mine = _running()
     table = Table("", "state", "", box=None)
     for each in engine.processes(mine):
         table.add_row(each["name"], each["statename"].lower(), each["description"])
     Console().print(table)
     Console().print(f"KUBECONFIG={mine.kubeconfig}", highlight=False, soft_wrap=True)
-    _exec(mine, *_STATUS)
+    _exec(mine, "get", f"applications.argoproj.io,{_KINDS}", "--all-namespaces")
 
 
 @main.command(cls=_Verbatim)
