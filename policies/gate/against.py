@@ -25,8 +25,6 @@ RULE = Rule(
 # What the gate judges by: a change there can affect every target.
 _EVERYTHING = ("policies", "requirements.lock")
 
-_Identity = tuple[str, str, str, str]
-
 
 def edits(root: Path, before: Before, units: Sequence[Unit]) -> Iterator[Fault]:
     """Faults for what units hold of runs that exist and are edited.
@@ -56,14 +54,14 @@ class _Cluster:
         self.folder = folder
         self.there = there
         self.ref = before.ref
-        self.was: dict[_Identity, Resource] = {}
+        self.was: dict[tuple[str, str, str, str], Resource] = {}
         self.broken: dict[Path, str] = {}
         gone = [unit for unit in _units(there) if not _reads_the_same(root, before, self._now(unit))]
         for unit, rendered in render.render_all(gone).items():
             barred = [fault.message for fault in rendered.faults if not rendered.resources]
             for reason in [problem.message for problem in rendered.problems] + barred:
                 self.broken[unit.path] = reason
-            self.was |= {_identity(resource): resource for resource in rendered.resources}
+            self.was |= {resource.identity: resource for resource in rendered.resources}
 
     def _now(self, unit: Unit) -> Unit:
         return Unit(path=self.folder / unit.path.relative_to(self.there), kustomization=unit.kustomization)
@@ -94,13 +92,13 @@ def _edits(cluster: _Cluster, units: Sequence[Unit]) -> Iterator[Fault]:
         if rendered.problems:
             continue  # told as such
         for resource in rendered.resources:
-            was = cluster.was.get(_identity(resource))
+            was = cluster.was.get(resource.identity)
             if was and _is_frozen(was):
                 yield from _edited(cluster, resource, was)
             elif not was and run and cluster.then(run).is_dir():
                 message = f"{resource} is new in a run that exists at {cluster.ref}"
                 yield Fault(rule=RULE.id, message=message, resource=resource, fix=cluster.fix(unit))
-        now = {_identity(resource) for resource in rendered.resources}
+        now = {resource.identity for resource in rendered.resources}
         for identity, was in cluster.was.items():
             if run and was.unit.path == cluster.then(unit.path) and identity not in now:
                 message = f"the run exists at {cluster.ref} and loses {was}"
@@ -141,10 +139,6 @@ def _differences(now: Any, was: Any, path: FieldPath) -> Iterator[FieldPath]:
             yield from _differences(one, other, (*path, index))
     elif type(now) is not type(was) or now != was:
         yield path
-
-
-def _identity(resource: Resource) -> _Identity:
-    return resource.group, resource.kind, resource.namespace, resource.name
 
 
 def _units(folder: Path) -> tuple[Unit, ...]:

@@ -15,6 +15,7 @@ from typing import Any
 import cel
 
 from gate.model import Fault, FieldPath, Resource, Rule, dotted
+from gate.schemas import below
 
 RULE = Rule(
     id="schema/cel",
@@ -82,15 +83,10 @@ def _rules(schema: Mapping[str, Any], value: Any, path: FieldPath) -> Iterator[t
             yield path, rule, _escaped(value, schema)
     if isinstance(value, dict):
         for key, child in value.items():
-            yield from _rules(_below(schema, key), child, (*path, key))
+            yield from _rules(below(schema, key), child, (*path, key))
     elif isinstance(value, list) and isinstance(schema.get("items"), dict):
         for index, child in enumerate(value):
             yield from _rules(schema["items"], child, (*path, index))
-
-
-def _below(schema: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    below = schema.get("properties", {}).get(key) or schema.get("additionalProperties")
-    return below if isinstance(below, dict) else {}
 
 
 def _default(schema: Mapping[str, Any], value: Any) -> None:
@@ -100,7 +96,7 @@ def _default(schema: Mapping[str, Any], value: Any) -> None:
             if key not in value and isinstance(child, dict) and "default" in child:
                 value[key] = copy.deepcopy(child["default"])
         for key, child in value.items():
-            _default(_below(schema, key), child)
+            _default(below(schema, key), child)
     elif isinstance(value, list) and isinstance(schema.get("items"), dict):
         for child in value:
             _default(schema["items"], child)
@@ -110,7 +106,7 @@ def _escaped(value: Any, schema: Mapping[str, Any]) -> Any:
     """A value with the names of its properties as CEL identifiers; keys of plain maps stay as they are."""
     if isinstance(value, dict):
         properties = schema.get("properties", {})
-        return {_name(key) if key in properties else key: _escaped(child, _below(schema, key)) for key, child in value.items()}
+        return {_name(key) if key in properties else key: _escaped(child, below(schema, key)) for key, child in value.items()}
     if isinstance(value, list):
         items = schema.get("items")
         return [_escaped(child, items if isinstance(items, dict) else {}) for child in value]

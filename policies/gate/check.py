@@ -271,8 +271,8 @@ def _judge(root: Path, target: Target, rendered: dict[Unit, render.Rendered], ev
     if target.kind == "script":
         return _judge_script(target)
     mine = [resource for unit in target.units for resource in rendered[unit].resources]
-    own = {_identity(resource) for resource in mine} if target.replaces else set()
-    beside = [resource for unit in target.beside for resource in rendered[unit].resources if _identity(resource) not in own]
+    own = {resource.identity for resource in mine} if target.replaces else set()  # they take the place of what is there
+    beside = [resource for unit in target.beside for resource in rendered[unit].resources if resource.identity not in own]
     faults = [fault for unit in target.units for fault in rendered[unit].faults]
     faults += [fault for unit in target.units for fault in followed.faults(unit, rendered[unit].resources)]
     problems = [*target.problems, *(problem for unit in (*target.units, *target.beside) for problem in rendered[unit].problems)]
@@ -296,11 +296,6 @@ def _judge(root: Path, target: Target, rendered: dict[Unit, render.Rendered], ev
         name=target.name, kind=target.kind, resources=len(mine), without_cluster=target.facts is None, failed=bool(problems), runs=runs
     )
     return _Judged(checked=checked, faults=faults, problems=problems)
-
-
-def _identity(resource: Resource) -> tuple[str, str, str, str]:
-    """What makes two objects one on a cluster: the target's own takes the place of the one that is there."""
-    return resource.group, resource.kind, resource.namespace, resource.name
 
 
 def _stub(resource: Resource) -> Resource:

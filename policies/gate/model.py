@@ -94,6 +94,11 @@ class Resource:
     def namespace(self) -> str:
         return str(self.metadata.get("namespace") or "")
 
+    @property
+    def identity(self) -> tuple[str, str, str, str]:
+        """What makes two objects one on a cluster: group, kind, namespace and name."""
+        return self.group, self.kind, self.namespace, self.name
+
     def __str__(self) -> str:
         return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
 

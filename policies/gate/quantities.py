@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from gate.model import Fault, FieldPath, Resource, Rule, dotted
-from gate.schemas import Kind
+from gate.schemas import Kind, below
 
 RULE = Rule(
     id="quantity/canonical",
@@ -128,9 +128,7 @@ def _walk(schema: Mapping[str, Any], definitions: Mapping[str, Any], value: Any,
         schema = definitions[schema["$ref"].rpartition("/")[2]]
     if isinstance(value, dict):
         for key, child in value.items():
-            below = schema.get("properties", {}).get(key) or schema.get("additionalProperties")
-            if isinstance(below, dict):
-                yield from _walk(below, definitions, child, (*path, key))
+            yield from _walk(below(schema, key), definitions, child, (*path, key))
     elif isinstance(value, list):
         if isinstance(schema.get("items"), dict):
             for index, child in enumerate(value):

@@ -53,6 +53,12 @@ class Kind:
     component: str
 
 
+def below(schema: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """The schema of a field of an object; an empty one where nothing is said of it."""
+    found = schema.get("properties", {}).get(key) or schema.get("additionalProperties")
+    return found if isinstance(found, dict) else {}
+
+
 @functools.cache
 def sources() -> dict[str, Source]:
     """The known components in the order of sources.yaml."""

@@ -141,12 +141,17 @@ class Namespace:
 
     def ended(self, run: str) -> str:
         """Complete or Failed, or nothing as long as it is neither."""
-        return next((each for each in ("Complete", "Failed") if self.condition("trainjob", run, each)), "")
+        found = self._conditions("trainjob", run)
+        return next((each for each in ("Complete", "Failed") if each in found), "")
 
     def condition(self, kind: str, name: str, condition: str) -> Manifest | None:
         """A condition of an object, if it is true."""
+        return self._conditions(kind, name).get(condition)
+
+    def _conditions(self, kind: str, name: str) -> dict[str, Manifest]:
+        """Those of an object that are true, by type."""
         found: list[Manifest] = self.get(kind, name).get("status", {}).get("conditions", [])
-        return next((each for each in found if each["type"] == condition and each["status"] == "True"), None)
+        return {each["type"]: each for each in found if each["status"] == "True"}
 
     def jobset(self, run: str) -> Manifest:
         return self.get("jobset", run)

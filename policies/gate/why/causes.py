@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from gate.model import get
 from gate.why.snapshot import Snapshot, label, name
@@ -47,6 +48,33 @@ def stop(text: object) -> str:
     """A message as the end of a sentence."""
     words = " ".join(str(text).split())
     return words if words.endswith((".", "!", "?")) else f"{words}."
+
+
+def shorter(text: str, limit: int) -> str:
+    """A text of fewer characters than the limit, or its beginning."""
+    return text if len(text) < limit else text[: limit - 1] + "…"
+
+
+def message(event: Mapping[str, Any], prefix: str = "") -> str:
+    """What an event says, in one line and without the words that all of its kind begin with."""
+    return " ".join(str(event.get("message", "")).removeprefix(prefix).split())
+
+
+# What a refusal says → the rule that knows it, and the same in words, which take the pattern's groups.
+Refusals = tuple[tuple[str, str | None, str], ...]
+WEBHOOK_DOWN = (
+    r"failed calling webhook \"([^\"]*)\"",
+    None,
+    "the webhook {0} does not answer: its controller is down or its certificate is wrong",
+)
+
+
+def refusal(said: str, known: Refusals, limit: int) -> tuple[str | None, str]:
+    """The rule and the words of the first refusal that is known; else its own, not longer than `limit` characters."""
+    for pattern, rule, text in known:
+        if match := re.search(pattern, said):
+            return rule, text.format(*match.groups())
+    return None, shorter(said, limit)
 
 
 def few(names: list[str]) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from gate.model import get
-from gate.why.causes import Cause, Seen, cause, down, stop
+from gate.why.causes import WEBHOOK_DOWN, Cause, Seen, cause, down, message, refusal, stop
 from gate.why.death import death
 from gate.why.snapshot import Snapshot, attempt, condition, index, name, phase
 from gate.why.trainer import restarts
@@ -25,15 +23,8 @@ _REFUSED = (
     (r"no PriorityClass with name (\S+) was found", "refs/objects-exist", "there is no PriorityClass {0}"),
     (r"error looking up service account \S+?/(\S+):", "refs/objects-exist", "there is no service account {0}"),
     (r"volumeMounts\S*: Not found: \"([^\"]*)\"", "refs/volumes-declared", "it mounts the volume {0}, which its pod does not have"),
-    (r"failed calling webhook \"([^\"]*)\"", None, "the webhook {0} does not answer: its controller is down or its certificate is wrong"),
+    WEBHOOK_DOWN,
 )
-
-
-def _why(said: str) -> tuple[str | None, str]:
-    for pattern, rule, text in _REFUSED:
-        if match := re.search(pattern, said):
-            return rule, text.format(*match.groups())
-    return None, said if len(said) < 250 else said[:249] + "…"
 
 
 @cause("jobset/jobs-refused", "stuck", todo="Mend what the message names, in the runtime or in another run.")
@@ -42,8 +33,8 @@ def jobs_refused(run: Snapshot) -> Seen | None:
     events = run.events(run.jobset, "JobCreationFailed", "HeadlessServiceCreationFailed", "PVCCreationFailed") if run.jobset else []
     if run.jobs or not events:
         return None
-    said = " ".join(str(events[0].get("message", "")).split())
-    rule, words = _why(said)
+    said = message(events[0])
+    rule, words = refusal(said, _REFUSED, 250)
     return Seen(
         sentence=f"JobSet cannot make its Jobs: {stop(words)}",
         evidence=(f"JobSet {run.name}: {events[0]['reason']}: {said}",),
@@ -86,8 +77,8 @@ def pods_refused(run: Snapshot) -> Seen | None:
     missing = run.workers - len(run.pods)
     if not events or missing <= 0:
         return None
-    said = " ".join(str(events[0].get("message", "")).removeprefix("Error creating: ").split())
-    rule, words = _why(said)
+    said = message(events[0], "Error creating: ")
+    rule, words = refusal(said, _REFUSED, 250)
     count = "its pods" if not run.pods else f"{missing} of its {run.workers} pods"
     return Seen(
         sentence=f"The API server refuses {count}: {stop(words)}",

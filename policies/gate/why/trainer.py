@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from gate.model import get
-from gate.why.causes import Cause, Seen, cause, down, stop
+from gate.why.causes import WEBHOOK_DOWN, Cause, Seen, cause, down, message, refusal, shorter, stop
 from gate.why.death import KINDS, death, deleted
 from gate.why.snapshot import Snapshot, condition, created, moment_of
 
@@ -172,7 +172,7 @@ _REFUSED = (
     (r"name is too long|must be no more than 63", "jobset/name-fits", "its name is too long for the Jobs and pods that are made of it"),
     (r'unable to find queue: queue\.\S+ "([^"]*)" not found', "queue/volcano-queue-exists", "Volcano has no queue {0}"),
     (r"specified (?:clusterT|t)rainingRuntime must be created", "trainer/runtime-exists", "its runtime does not exist"),
-    (r"failed calling webhook \"([^\"]*)\"", None, "the webhook {0} does not answer: its controller is down or its certificate is wrong"),
+    WEBHOOK_DOWN,
 )
 
 
@@ -186,12 +186,8 @@ def refused(run: Snapshot) -> Seen | None:
     events = run.events(run.trainjob, "TrainJobResourcesCreationFailed")
     if run.jobset or not events:
         return None
-    said = " ".join(str(events[0].get("message", "")).removeprefix("TrainJob resources reconciliation failed: ").split())
-    rule, words = None, _short(said)
-    for pattern, known, text in _REFUSED:
-        if match := re.search(pattern, said):
-            rule, words = known, text.format(*match.groups())
-            break
+    said = message(events[0], "TrainJob resources reconciliation failed: ")
+    rule, words = refusal(said, _REFUSED, 200)
     return Seen(
         sentence=f"Trainer cannot make its JobSet: {stop(words)}",
         evidence=(f"TrainJob {run.name}: TrainJobResourcesCreationFailed: {said}",),
@@ -210,9 +206,9 @@ def not_applied(run: Snapshot) -> Seen | None:
     held = get(run.jobset, ("spec", "suspend")) and not get(run.trainjob, ("spec", "suspend"))
     if not held or not events:
         return None
-    said = " ".join(str(events[0].get("message", "")).removeprefix("TrainJob resources reconciliation failed: ").split())
+    said = message(events[0], "TrainJob resources reconciliation failed: ")
     immutable = re.search(r"field is immutable|spec\.replicatedJobs: Invalid value: \[", said)  # messages are cut off
-    why = "the JobSet differs from the one that Trainer now makes, and that field is immutable" if immutable else _short(said)
+    why = "the JobSet differs from the one that Trainer now makes, and that field is immutable" if immutable else shorter(said, 200)
     holds = "; it holds its quota all the while" if condition(run.workload, "Admitted") else ""
     return Seen(
         sentence=f"It may run, but Trainer cannot unsuspend its JobSet: {why.rstrip('.')}{holds}.",
@@ -223,10 +219,6 @@ def not_applied(run: Snapshot) -> Seen | None:
         if immutable
         else None,
     )
-
-
-def _short(text: str) -> str:
-    return text if len(text) < 200 else text[:199] + "…"
 
 
 @cause(

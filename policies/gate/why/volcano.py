@@ -32,6 +32,13 @@ def _held_up(run: Snapshot) -> bool:
     return run.podgroup is not None and any(phase(pod) == "Pending" for pod in run.pods)
 
 
+def _kept_out(run: Snapshot, pattern: str) -> re.Match[str] | None:
+    """Volcano's words by which it does not let a gang in, if they are these."""
+    if not _held_up(run) or get(run.podgroup, ("status", "phase")) not in (None, "Pending"):
+        return None
+    return next((found for each in _said(run) if (found := re.search(pattern, each))), None)
+
+
 @cause("volcano/scheduler-name", "stuck", rule="queue/volcano-scheduler-name")
 def scheduler_name(run: Snapshot) -> Seen | None:
     """There is a PodGroup, but its pods are another scheduler's, which places them one by one"""
@@ -96,9 +103,8 @@ def never_fits(run: Snapshot) -> Seen | None:
 )
 def queue_full(run: Snapshot) -> Seen | None:
     """Other gangs use what its queue may use"""
-    said = _said(run)
-    match = next((found for each in said if (found := re.search(r"queue resource quota insufficient: insufficient (.*)", each))), None)
-    if not _held_up(run) or get(run.podgroup, ("status", "phase")) not in (None, "Pending") or not match:
+    match = _kept_out(run, r"queue resource quota insufficient: insufficient (.*)")
+    if not match:
         return None
     queue = str(get(run.podgroup, ("spec", "queue"), "default"))
     using = [
@@ -107,7 +113,7 @@ def queue_full(run: Snapshot) -> Seen | None:
         if get(each, ("spec", "queue")) == queue and get(each, ("status", "phase")) in ("Running", "Inqueue", "Unknown")
     ]
     held = f"; used by {few(using)}" if using else ""
-    return Seen(sentence=f"Its gang waits in the Volcano queue {queue} for {match[1]}{held}.", evidence=said)
+    return Seen(sentence=f"Its gang waits in the Volcano queue {queue} for {match[1]}{held}.", evidence=_said(run))
 
 
 @cause(
@@ -117,11 +123,10 @@ def queue_full(run: Snapshot) -> Seen | None:
 )
 def cluster_full(run: Snapshot) -> Seen | None:
     """The cluster has not enough left for its gang, so Volcano does not let it in"""
-    said = _said(run)
-    match = next((found for each in said if (found := re.search(r"resource in cluster is overused: overused (.*)", each))), None)
-    if not _held_up(run) or get(run.podgroup, ("status", "phase")) not in (None, "Pending") or not match:
+    match = _kept_out(run, r"resource in cluster is overused: overused (.*)")
+    if not match:
         return None
-    return Seen(sentence=f"Its gang waits outside: the cluster has not enough {match[1]} for it at this time.", evidence=said)
+    return Seen(sentence=f"Its gang waits outside: the cluster has not enough {match[1]} for it at this time.", evidence=_said(run))
 
 
 @cause(
