@@ -252,14 +252,15 @@ def new_() -> None:
 @new_.command("run")
 @click.argument("folder", type=click.Path(path_type=Path), metavar="clusters/CLUSTER/runs/RUN")
 @click.option("--overlay", required=True, metavar="NAME", help="The overlay whose TrainJob the run starts from.")
+@click.option("--namespace", metavar="NAME", help="Where the run lives (default: the overlay's namespace).")
 @click.option("--nodes", type=click.IntRange(min=1), help="Number of nodes (default: the overlay's).")
 @click.option("--env", "env", multiple=True, metavar="NAME=VALUE", help="Set a variable through trainer.env; may be repeated.")
 @click.option(
     "--script", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Train with this script instead of training/'s."
 )
-def new_run(folder: Path, overlay: str, nodes: int | None, env: tuple[str, ...], script: Path | None) -> None:
+def new_run(folder: Path, overlay: str, namespace: str | None, nodes: int | None, env: tuple[str, ...], script: Path | None) -> None:
     """Make a frozen, self-contained run: a TrainJob from an overlay, with the code that it is started with."""
-    made = new.run(folder.absolute(), overlay, nodes=nodes, env=env, script=script)
+    made = new.run(folder.absolute(), overlay, namespace=namespace, nodes=nodes, env=env, script=script)
     for path in made:
         click.echo(reports.shown(Path.cwd(), path))
 

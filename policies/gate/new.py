@@ -17,6 +17,7 @@ from gate.model import GateError, Manifest, Resource, Unit, get
 
 # The longest name whose pods fit 63 characters with ten workers: see rule jobset/name-fits.
 _NAME = re.compile(r"^[a-z]([-a-z0-9]{0,46}[a-z0-9])?$")
+_NAMESPACE = re.compile(r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")
 _SCRIPT = re.compile(r"^[A-Za-z0-9._-]+\.py$")  # a key of a ConfigMap
 _VARIABLE = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
 _CODE = "/workspace/code"
@@ -30,7 +31,7 @@ _POLICY_HEADER = "# Nothing else gets in or out: add what else your code reaches
 _HEADER = "# Frozen: a TrainJob cannot be edited once it exists. For another try make another run (`gate new run`).\n"
 
 
-def run(folder: Path, overlay: str, *, nodes: int | None, env: Sequence[str], script: Path | None) -> list[Path]:
+def run(folder: Path, overlay: str, *, namespace: str | None, nodes: int | None, env: Sequence[str], script: Path | None) -> list[Path]:
     """Makes clusters/<cluster>/runs/<run>/ whole or not at all; returns its files.
 
     The TrainJob is the overlay's, under the run's name; the code is copied into the folder, so that nothing outside can
@@ -38,12 +39,15 @@ def run(folder: Path, overlay: str, *, nodes: int | None, env: Sequence[str], sc
     """
     root = check.repository(folder.parent)
     _refuse(folder, root, overlay)
+    if namespace is not None and not _NAMESPACE.match(namespace):
+        raise GateError(f"--namespace {namespace} cannot name a namespace: lower case letters, digits and dashes, at most 63")
     name = folder.name
     resources = _overlay(root / "overlays" / overlay)
     job, code = _one(resources, "TrainJob", overlay), _one(resources, "ConfigMap", overlay)
     files = {str(key): str(text) for key, text in (code.manifest.get("data") or {}).items()}
     manifest = copy.deepcopy(job.manifest)
-    manifest["metadata"]["name"] = name
+    namespace = namespace or job.namespace
+    manifest["metadata"] |= {"name": name, "namespace": namespace}
     _rename_config_map(manifest, code.name, name)
     trainer = manifest["spec"].setdefault("trainer", {})
     if nodes is not None:
@@ -58,8 +62,8 @@ def run(folder: Path, overlay: str, *, nodes: int | None, env: Sequence[str], sc
         files = {"tfrun.py": files["tfrun.py"], script.name: source.read_text(script)}
     written = {
         "trainjob.yaml": _HEADER + _dump(manifest),
-        "networkpolicy.yaml": _POLICY_HEADER + _dump(_network_policy(name, job.namespace)),
-        "kustomization.yaml": _dump(_kustomization(name, job.namespace, files)),
+        "networkpolicy.yaml": _POLICY_HEADER + _dump(_network_policy(name, namespace)),
+        "kustomization.yaml": _dump(_kustomization(name, namespace, files)),
     }
     return _write(folder, {**written, **files})
 
