@@ -28,6 +28,7 @@ from tests.lab.live import JOBSET_NAME, Manifest, Namespace, surroundings, train
 TARGETS = [(target.path, None) for target in check.targets(ROOT, (), None)]
 EXAMPLES = [(path, ROOT / "tests/rules/clusters" / path.name) for path in sorted((ROOT / "tests/rules/valid").glob("*.yaml"))]
 RUNTIME = "ClusterTrainingRuntime"
+ASKED = (RUNTIME, "PriorityClass", "ClusterRole", "ClusterRoleBinding")  # what Trainer's webhook asks of a TrainJob, and by what right
 INDEX = "batch.kubernetes.io/job-completion-index"
 pytestmark = pytest.mark.lab
 
@@ -40,13 +41,13 @@ def test_what_the_gate_passes_is_accepted(path: Path, facts: Path | None, cluste
     (target,) = check.targets(ROOT, [path], str(facts) if facts else None)
     assert check.check(ROOT, [target], evaluator=opa).status == 0
     objects = moved([resource.manifest for unit in target.units for resource in render.render(unit).resources], empty, path)
-    runtimes = [each for each in objects if each["kind"] == RUNTIME]
-    assert accepted(cluster, runtimes) == ""
+    asked = [each for each in objects if each["kind"] in ASKED]
+    assert accepted(cluster, asked) == ""
     try:
-        cluster.apply(namespace(empty), *runtimes)  # for the webhooks, which look at the runtime of a TrainJob
-        assert accepted(cluster, [each for each in objects if each["kind"] != RUNTIME]) == ""
+        cluster.apply(namespace(empty), *asked)
+        assert accepted(cluster, [each for each in objects if each["kind"] not in ASKED]) == ""
     finally:
-        remove(cluster, runtimes)
+        remove(cluster, asked)
 
 
 @pytest.fixture(scope="module")
@@ -66,16 +67,26 @@ def namespace(name: str) -> Manifest:
 def moved(objects: list[Manifest], namespace: str, path: Path) -> list[Manifest]:
     """The objects where they meet none that is there: in another namespace, or with a name that no other target's have."""
     prefix = f"test-{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
-    runtimes = {each["metadata"]["name"] for each in objects if each["kind"] == RUNTIME}
+    theirs = {(each["kind"], each["metadata"]["name"]) for each in objects}
     result: list[Manifest] = json.loads(json.dumps(objects))
+
+    def follow(holder: Manifest, field: str, kind: str) -> None:
+        if (kind, holder.get(field)) in theirs:
+            holder[field] = f"{prefix}-{holder[field]}"
+
     for each in result:
         metadata = each["metadata"]
         if "namespace" in metadata:
             metadata["namespace"] = namespace
         else:
             metadata["name"] = f"{prefix}-{metadata['name']}"
-        if each["kind"] == "TrainJob" and each["spec"]["runtimeRef"]["name"] in runtimes:
-            each["spec"]["runtimeRef"]["name"] = f"{prefix}-{each['spec']['runtimeRef']['name']}"
+        if each["kind"] == "TrainJob":
+            follow(each["spec"]["runtimeRef"], "name", RUNTIME)
+        if each["kind"] == RUNTIME:
+            for job in each["spec"]["template"]["spec"]["replicatedJobs"]:
+                follow(job["template"]["spec"]["template"]["spec"], "priorityClassName", "PriorityClass")
+        if each["kind"] == "ClusterRoleBinding":
+            follow(each["roleRef"], "name", "ClusterRole")
     return result
 
 
@@ -470,7 +481,8 @@ def accepted(cluster: Cluster, objects: list[Manifest]) -> str:
     def answered() -> bool:
         nonlocal said
         said = refusal(cluster, objects) if objects else ""
-        return "not found" not in said  # the webhooks of Trainer and Kueue learn of a runtime a moment after it is made
+        # the webhooks of Trainer and Kueue learn of a runtime, and of a right that they have, a moment after it is made
+        return "not found" not in said and "deadline exceeded" not in said
 
     cluster.wait("the webhooks know the runtimes", answered, seconds=60)
     return said

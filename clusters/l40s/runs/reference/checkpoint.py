@@ -1,0 +1,54 @@
+"""Checkpoints on a volume that all workers share: every worker saves, only worker 0's files are kept.
+
+Saving reads variables that the workers hold in common (batch norm's statistics), so all must take part. Worker 0 writes
+the run's directory; the others write where nobody looks, and remove it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from typing import Any
+
+import tensorflow as tf
+
+KEEP = 2  # the newest may be torn if a node died while it was written; its predecessor is whole
+
+
+class Keeper:
+    """Saves and restores the given objects and the numbers that go with them (see numbers)."""
+
+    def __init__(self, directory: str, *, chief: bool, **objects: Any) -> None:
+        self.directory, self.chief = directory, chief
+        self.scratch = "" if chief else tempfile.mkdtemp(prefix="not-kept-")
+        # Plain variables of this worker: the step, and the sums of the epoch that has begun.
+        self.numbers = {
+            name: tf.Variable(0.0, dtype=tf.float64, trainable=False) for name in ("step", "loss", "correct")
+        }
+        self.checkpoint = tf.train.Checkpoint(**objects, **self.numbers)
+        self.manager = tf.train.CheckpointManager(self.checkpoint, self.scratch or directory, max_to_keep=KEEP)
+
+    def restore(self) -> dict[str, float]:
+        """Take up the last checkpoint of the run, if there is one; returns the numbers saved with it, else zeros.
+
+        All objects must have their variables by now. Raises TensorFlow's AssertionError if one is not in the file.
+        """
+        last = tf.train.latest_checkpoint(self.directory)
+        if last:
+            self.checkpoint.restore(last).assert_existing_objects_matched()
+        return {name: float(variable.numpy()) for name, variable in self.numbers.items()}
+
+    def save(self, **numbers: float) -> None:
+        """To be called by all workers at the same step."""
+        for name, value in numbers.items():
+            self.numbers[name].assign(value)
+        self.manager.save(checkpoint_number=int(numbers["step"]))
+
+    def export(self, model: Any) -> None:
+        """The finished network as model.keras; again all workers take part."""
+        model.save(f"{self.scratch or self.directory}/model.keras")
+
+    def close(self) -> None:
+        """Remove what is not kept."""
+        if self.scratch:
+            shutil.rmtree(self.scratch, ignore_errors=True)
