@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from rich.console import Console
 
 from lab import doctor, model, system
 from lab import up as engine
-from tests.lab.live import Cluster, Namespace, surroundings
+from tests.lab.live import Cluster, Manifest, Namespace, surroundings
 
 _WHAT = "trainjobs,jobsets,jobs,pods,workloads,podgroups,localqueues,events"
 
@@ -41,9 +42,12 @@ def namespace(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Name
 
 
 @contextlib.contextmanager
-def own(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace]:
-    """What `namespace` gives, for fixtures of any scope: named after the test, or after the module that shares it."""
-    name = f"test-{hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:8]}"
+def own(cluster: Cluster, request: pytest.FixtureRequest, end: str = "") -> Iterator[Namespace]:
+    """What `namespace` gives, for fixtures of any scope: named after the test, or after the module that shares it.
+
+    Several of one test differ in their `end`.
+    """
+    name = f"test-{hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:8]}{end}"
     objects = surroundings(name)
     _remove(cluster, name)
     cluster.apply(*objects)
@@ -52,6 +56,16 @@ def own(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace]
     if request.session.testsfailed > failed:
         save(cluster, name, request.node.name)
     _remove(cluster, name, wait=False)
+
+
+@contextlib.contextmanager
+def present(cluster: Cluster, *objects: Manifest) -> Iterator[None]:
+    """Objects that are there meanwhile."""
+    try:
+        cluster.apply(*objects)
+        yield
+    finally:
+        cluster.kubectl("delete", "--ignore-not-found", "--wait=false", "--filename=-", given=yaml.safe_dump_all(objects))
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from gate import render
 from lab import binaries
 from tests.conftest import ROOT
 from tests.lab import kwok
-from tests.lab.conftest import Cluster, own
-from tests.lab.live import JOBSET_NAME, Manifest, Namespace, surroundings, trainjob
+from tests.lab.conftest import own, present
+from tests.lab.live import JOBSET_NAME, Cluster, Manifest, Namespace, surroundings, trainjob
 
 RACK, PRETENDED = "example.com/rack", "example.com/pretended"
 NODES = {"small-0": "small", "large-0": "large", "large-1": "large"}
@@ -213,16 +213,6 @@ def stock_scheduler(place: Namespace, folder: Path) -> list[str | Path]:
     kubeconfig.write_text(yaml.safe_dump(access), encoding="utf-8")
     words = [f"--kubeconfig={kubeconfig}", f"--scheduler-name={STOCK}", f"--scheduler-conf={folder / 'scheduler.conf'}"]
     return [binaries.binary("volcano-scheduler"), *words, "--leader-elect=false", "--cache-dumper=false"]
-
-
-@contextlib.contextmanager
-def present(cluster: Cluster, *objects: Manifest) -> Iterator[None]:
-    """Objects that are there meanwhile."""
-    try:
-        cluster.apply(*objects)
-        yield
-    finally:
-        cluster.kubectl("delete", "--ignore-not-found", "--wait=false", "--filename=-", given=yaml.safe_dump_all(objects))
 
 
 @contextlib.contextmanager
