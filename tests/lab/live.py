@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import yaml
 from kubernetes import config
 
+from gate import render
 from lab import model, system
 
 Manifest = dict[str, Any]
@@ -225,6 +226,12 @@ def trainjob(
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": code},
         {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": name, "labels": wanted}, "spec": spec},
     ]
+
+
+def deployed(folder: str) -> list[Manifest]:
+    """What a folder of clusters/ holds, to change."""
+    found: list[Manifest] = json.loads(json.dumps(render.build(model.ROOT / "clusters" / folder)))
+    return found
 
 
 def surroundings(name: str) -> list[Manifest]:

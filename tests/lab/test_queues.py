@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 from kubernetes.utils.quantity import parse_quantity
 
-from gate import render
-from tests.conftest import ROOT
 from tests.lab.conftest import own, present
-from tests.lab.live import Cluster, Manifest, Namespace, surroundings, trainjob
+from tests.lab.live import Cluster, Manifest, Namespace, deployed, surroundings, trainjob
 
 HOLD = "import time\nprint('holding')\ntime.sleep(3600)\n"
 # Holds what it has, until it is stopped and started again.
@@ -45,7 +41,7 @@ def teams(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Teams]:
     """Four GPUs each, of which vision lends two and robotics all; robotics borrows two at most."""
     with own(cluster, request, "-vision") as vision, own(cluster, request, "-robotics") as robotics:
         theirs = {"vision": vision.name, "robotics": robotics.name}
-        queues = [each for each in objects("h100-ib/queues") if each["kind"] == "ClusterQueue"]
+        queues = [each for each in deployed("h100-ib/queues") if each["kind"] == "ClusterQueue"]
         assert {each["metadata"]["name"] for each in queues} == set(theirs)
         for each in queues:
             name = theirs[each["metadata"]["name"]]
@@ -91,7 +87,7 @@ def test_what_is_urgent_stops_what_is_routine_in_the_same_queue(teams: Teams) ->
 def a10g(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace]:
     """Four reserved GPUs and four on spot, whose taint the flavor knows and the lab's node does not have."""
     with own(cluster, request, "-a10g") as namespace:
-        found = objects("a10g/queues")
+        found = deployed("a10g/queues")
         flavors = [each for each in found if each["kind"] == "ResourceFlavor"]
         names = {each["metadata"]["name"]: f"{namespace.name}-{each['metadata']['name']}" for each in flavors}
         for each in flavors:
@@ -104,7 +100,7 @@ def a10g(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace
 
 
 def test_only_a_run_that_tolerates_spot_gets_it(a10g: Namespace) -> None:
-    (template,) = [each for each in objects("a10g/runs/on-spot") if each["kind"] == "TrainJob"]
+    (template,) = [each for each in deployed("a10g/runs/on-spot") if each["kind"] == "TrainJob"]
     (job,) = template["spec"]["runtimePatches"][0]["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
     tolerations = job["template"]["spec"]["template"]["spec"]["tolerations"]
     a10g.apply(*trainjob("other", ""), *trainjob("spot", "", pod={"tolerations": tolerations}))
@@ -136,16 +132,16 @@ def test_nothing_overtakes_a_large_gang_that_waits(a10g: Namespace, teams: Teams
 def l40s(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace]:
     """Volcano's queues with an eighth of their devices, the runtimes, and what Trainer needs for their priority."""
     with own(cluster, request, "-l40s") as namespace:
-        queues = [each for each in objects("l40s/queues") if each["kind"] == "Queue"]
+        queues = [each for each in deployed("l40s/queues") if each["kind"] == "Queue"]
         for each in queues:
             each["metadata"]["name"] = f"{namespace.name}-{each['metadata']['name']}"
             spec = each["spec"]
             for amounts in (spec["capability"], spec.get("deserved"), spec.get("guarantee", {}).get("resource")):
                 for resource in amounts or {}:
                     amounts[resource] = scaled(amounts[resource], Decimal(1) / (8 if resource == "nvidia.com/gpu" else 480), resource)
-        others = [*objects("l40s/queues/"), *objects("l40s/access")]
+        others = [*deployed("l40s/queues"), *deployed("l40s/access")]
         priority = [each for each in others if each["kind"] == "PriorityClass" or each["metadata"]["name"] == "training-priorities"]
-        runtimes = [each for each in objects("l40s/runtimes") if each["kind"] == "ClusterTrainingRuntime"]
+        runtimes = [each for each in deployed("l40s/runtimes") if each["kind"] == "ClusterTrainingRuntime"]
         for each in [*priority, *runtimes]:
             each["metadata"]["name"] = f"{namespace.name}-{each['metadata']['name']}"
         for each in runtimes:
@@ -196,12 +192,6 @@ def test_what_is_guaranteed_to_a_queue_is_kept_while_it_is_idle(l40s: Namespace)
 
 
 # --- what the tests look at -------------------------------------------------------------------------------------
-
-
-def objects(folder: str) -> list[Manifest]:
-    """What a folder of clusters/ holds, to change."""
-    found: list[Manifest] = json.loads(json.dumps(render.build(Path(ROOT, "clusters", folder))))
-    return found
 
 
 def small(queue: Manifest, namespace: str, flavors: dict[str, str]) -> Manifest:

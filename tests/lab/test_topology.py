@@ -1,6 +1,7 @@
-"""Placement on racks, by the real Volcano and the real Kueue, on nodes that KWOK pretends.
+"""Placement on racks, by the real Volcano and the real Kueue with the topology of h100-ib, on nodes that KWOK pretends.
 
 Rack `small` has one node and rack `large` has two, each with room for one pod: one rack alone holds two workers, none three.
+A rack has a spine switch, and each node a leaf switch of its own.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from lab import binaries
 from tests.conftest import ROOT
 from tests.lab import kwok
 from tests.lab.conftest import own, present
-from tests.lab.live import JOBSET_NAME, Cluster, Manifest, Namespace, surroundings, trainjob
+from tests.lab.live import JOBSET_NAME, Cluster, Manifest, Namespace, deployed, surroundings, trainjob
 
-RACK, PRETENDED = "example.com/rack", "example.com/pretended"
+RACK, LEAF, PRETENDED = "network.topology.nvidia.com/spine", "network.topology.nvidia.com/leaf", "example.com/pretended"
 NODES = {"small-0": "small", "large-0": "large", "large-1": "large"}
 TOLERATION = {"key": PRETENDED, "operator": "Exists"}
 STOCK = "volcano-stock"
 REQUIRED = "kueue.x-k8s.io/podset-required-topology"
 READY = """conditions:
 - {type: Ready, status: "True", reason: Pretended, message: "", lastHeartbeatTime: {{ Now | Quote }}, lastTransitionTime: {{ Now | Quote }}}
-capacity: &all {cpu: "64", memory: 512Gi, nvidia.com/gpu: "8", pods: "1"}
+capacity: &all {cpu: "64", memory: 512Gi, nvidia.com/gpu: "8", nvidia.com/hostdev: "8", pods: "1"}
 allocatable: *all
 """
 pytestmark = pytest.mark.lab
@@ -63,6 +64,15 @@ def test_kueue_holds_a_gang_to_one_rack_by_its_annotation_only(place: Namespace,
             place.wait("all placed without the annotation", lambda: len(racks(place, "spread")) == 3)
             assert racks(place, "spread") == ["large", "large", "small"]
             assert place.pods("held") == []
+
+
+def test_a_run_asks_for_another_level_by_the_same_annotation(place: Namespace, topology: str) -> None:
+    run = one("TrainJob", deployed("h100-ib/runs/large-batch"))
+    (job,) = run["spec"]["runtimePatches"][0]["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
+    assert job["template"]["spec"]["template"]["metadata"]["annotations"] == {REQUIRED: LEAF}
+    with started(place, "one-leaf", workers=2, runtime=topology, queue="racks", annotations={REQUIRED: LEAF}):
+        place.wait("Kueue has looked", lambda: "allows to fit only 1 out of 2 pod(s)" in str(place.items("workloads")))
+        assert place.pods("one-leaf") == []
 
 
 # --- the racks --------------------------------------------------------------------------------------------------
@@ -104,30 +114,29 @@ def hypernodes(place: Namespace, tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture(scope="module")
 def topology(place: Namespace) -> Iterator[str]:
-    """The LocalQueue `racks`, whose flavor has the racks as its topology, and a runtime that requires one rack."""
-    kueue, name = "kueue.x-k8s.io/v1beta2", f"{place.name}-racks"
-    levels = [{"nodeLabel": RACK}, {"nodeLabel": "kubernetes.io/hostname"}]
-    flavor = {"nodeLabels": {PRETENDED: "true"}, "tolerations": [TOLERATION], "topologyName": name}
+    """The LocalQueue `racks`, whose flavor has the topology of h100-ib, and that cluster's runtime, which requires one rack."""
+    name = f"{place.name}-racks"
+    levels, flavor = (one(kind, deployed("h100-ib/queues")) for kind in ("Topology", "ResourceFlavor"))
+    levels["metadata"]["name"] = flavor["metadata"]["name"] = flavor["spec"]["topologyName"] = name
+    flavor["spec"] |= {"nodeLabels": {PRETENDED: "true"}, "tolerations": [TOLERATION]}
     cluster_queue, local_queue = surroundings(place.name)[1:3]
     cluster_queue["metadata"]["name"] = local_queue["spec"]["clusterQueue"] = name
     cluster_queue["spec"]["resourceGroups"][0]["flavors"][0]["name"] = name
     local_queue["metadata"]["name"] = "racks"
-    (runtime,) = json.loads(json.dumps(render.build(ROOT / "overlays/no-ib-kueue/runtime")))
+    runtime = one("ClusterTrainingRuntime", deployed("h100-ib/runtimes"))
     runtime["metadata"]["name"] = name
-    pods(runtime)["metadata"] = {"annotations": {REQUIRED: RACK}}
-    objects = [
-        {"apiVersion": kueue, "kind": "Topology", "metadata": {"name": name}, "spec": {"levels": levels}},
-        {"apiVersion": kueue, "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": flavor},
-        cluster_queue,
-        local_queue,
-        runtime,
-    ]
-    with present(place.cluster, *objects):
+    assert pods(runtime)["metadata"]["annotations"][REQUIRED] == RACK
+    with present(place.cluster, levels, flavor, cluster_queue, local_queue, runtime):
         yield name
 
 
+def one(kind: str, objects: list[Manifest]) -> Manifest:
+    (found,) = [each for each in objects if each["kind"] == kind]
+    return found
+
+
 def node(name: str, rack: str) -> Manifest:
-    labels = {PRETENDED: "true", RACK: rack, "kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+    labels = {PRETENDED: "true", RACK: rack, LEAF: name, "kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
     taint = {"key": PRETENDED, "value": "true", "effect": "NoSchedule"}
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": {"taints": [taint]}}
 
@@ -229,11 +238,15 @@ def running(command: list[str | Path], log: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def started(place: Namespace, name: str, *, workers: int, runtime: str, queue: str | None) -> Iterator[None]:
+def started(
+    place: Namespace, name: str, *, workers: int, runtime: str, queue: str | None, annotations: dict[str, str] | None = None
+) -> Iterator[None]:
     """A run that is gone, with its pods, afterwards."""
     pod = {} if queue else {"nodeSelector": {PRETENDED: "true"}, "tolerations": [TOLERATION]}  # from Kueue's flavor otherwise
-    run = trainjob(name, "", workers=workers, runtime=runtime, queue=queue, pod=pod)
-    place.apply(*run)
+    code, run = trainjob(name, "", workers=workers, runtime=runtime, queue=queue, pod=pod)
+    (job,) = run["spec"]["runtimePatches"][0]["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
+    job["template"]["spec"]["template"]["metadata"] = {"annotations": annotations or {}}
+    place.apply(code, run)
     try:
         yield
     finally:
