@@ -262,7 +262,7 @@ def affected(root: Path, cluster: str | None = None) -> set[str]:
         return {target.name for target in check.affected(root, check.targets(root, [], cluster), cluster, before)}
 
 
-IB = {"overlays/ib-kueue", "overlays/ib-volcano", "clusters/lab", "clusters/v100-ib"}
+IB = {"overlays/ib-kueue", "overlays/ib-volcano", "clusters/h100-ib", "clusters/lab", "clusters/v100-ib"}
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def test_cluster_facts_that_break_their_schema(name: str, tmp_path: Path) -> Non
 def test_a_cluster_that_is_not_there(estate: Path) -> None:
     result = gate("check", "--cluster", "nowhere", estate / "overlays/no-ib-kueue")
     assert result.exit_code == 2
-    assert "no such cluster in clusters/ (there are: lab, v100-ib)" in result.output
+    assert "no such cluster in clusters/ (there are: a10g, h100-ib, l40s, lab, v100-ib)" in result.output
 
 
 def test_a_missing_tool_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

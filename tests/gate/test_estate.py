@@ -157,7 +157,7 @@ def test_names_follow_whatever_builds_on_an_overlay(overlay: tuple[str, list[dic
     assert f'"name": "{code["metadata"]["name"]}"' in json.dumps(job["spec"]["runtimePatches"])
 
 
-@pytest.mark.parametrize("component", ["data-claim", "volcano-topology"])
+@pytest.mark.parametrize("component", ["data-claim", "kueue-topology", "volcano-topology"])
 def test_components_that_no_overlay_uses_build(component: str, estate: Path) -> None:
     outer = estate / "outer"
     outer.mkdir()
@@ -208,9 +208,18 @@ def test_claims_and_namespaces_survive_argo_cd(cluster: str) -> None:
 
 @pytest.mark.parametrize("cluster", CLUSTERS)
 def test_pod_security_is_privileged_only_where_it_has_to_be(cluster: str) -> None:
+    text = json.dumps(build(ROOT / "clusters" / cluster / "runtimes"))
+    above = '"hostPath"' in text or "IPC_LOCK" in text
     for each in build(ROOT / "clusters" / cluster / "namespaces"):
-        level = each["metadata"]["labels"]["pod-security.kubernetes.io/enforce"]
-        assert level == ("privileged" if each["metadata"]["name"] == "training" else "restricted")
+        labels = each["metadata"]["labels"]
+        runs = labels.get("training.gitops/runs") == "true"
+        assert labels["pod-security.kubernetes.io/enforce"] == ("privileged" if runs and above else "restricted")
+
+
+def test_every_overlay_has_a_cluster_of_its_own() -> None:
+    names = {one(build(ROOT / "overlays" / name / "runtime"), "ClusterTrainingRuntime")["metadata"]["name"]: name for name in OVERLAYS}
+    offered = [each["metadata"]["name"] for name in CLUSTERS if name != "lab" for each in build(ROOT / "clusters" / name / "runtimes")]
+    assert sorted(names[each] for each in offered if each in names) == OVERLAYS
 
 
 def test_every_overlay_has_its_run_in_the_lab() -> None:

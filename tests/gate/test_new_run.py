@@ -35,6 +35,19 @@ def test_a_new_run_fits_the_production_cluster(estate: Path) -> None:
     assert (status, document["findings"]) == (0, [])
 
 
+def test_a_new_run_of_one_of_several_teams(estate: Path) -> None:
+    folder = estate / "clusters/h100-ib/runs/fresh"
+    assert gate("new", "run", folder, "--overlay", "ib-kueue", "--namespace", "vision").exit_code == 0
+    assert report(folder)[0] == 0
+    assert {each["metadata"]["namespace"] for each in yaml.safe_load_all(gate("render", folder).stdout)} == {"vision"}
+
+
+def test_a_new_run_in_a_namespace_without_a_queue_is_refused(estate: Path) -> None:
+    folder = estate / "clusters/h100-ib/runs/fresh"
+    assert gate("new", "run", folder, "--overlay", "ib-kueue").exit_code == 0
+    assert "queue/local-queue-exists" in {finding["rule"] for finding in report(folder)[1]["findings"]}
+
+
 def test_a_run_with_its_own_script(estate: Path, tmp_path: Path) -> None:
     script = tmp_path / "mine.py"
     script.write_text("print('hello')\n", encoding="utf-8")
@@ -62,6 +75,7 @@ def test_a_run_with_its_own_script(estate: Path, tmp_path: Path) -> None:
         ("clusters/lab/runs/a", ["--overlay", "fast"], "there is no overlay fast (there are: ib-kueue"),
         ("clusters/nowhere/runs/a", ["--overlay", "ib-kueue"], "is no place for a run"),
         ("clusters/lab/a", ["--overlay", "ib-kueue"], "is no place for a run"),
+        ("clusters/lab/runs/a", ["--overlay", "ib-kueue", "--namespace", "a/b"], "cannot name a namespace"),
         ("clusters/lab/runs/a", ["--overlay", "ib-kueue", "--env", "EPOCHS"], "write NAME=VALUE"),
         ("clusters/lab/runs/a", ["--overlay", "ib-kueue", "--env", "TF_NUM_WORKERS=3"], "it follows --nodes"),
     ],
