@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
 import pytest
+import yaml
 from kubernetes.utils.quantity import parse_quantity
 
 from tests.lab.conftest import own, present
@@ -162,6 +164,23 @@ def gang(l40s: Namespace, name: str, script: str, *, gpus: int, queue: str = "ex
     queue = queue if queue == "default" else f"{l40s.name}-{queue}"
     patch["trainingRuntimeSpec"]["template"]["metadata"] = {"annotations": {"scheduling.volcano.sh/queue-name": queue}}
     return [code, job]
+
+
+def test_trainer_may_not_read_priority_classes_by_itself(cluster: Cluster) -> None:
+    """Its webhook looks one up for each run of Volcano whose runtime names one, and gives up on what it may not list."""
+    (binding,) = [
+        each for each in deployed("l40s/access") if each["kind"] == "ClusterRoleBinding" and "priorities" in each["metadata"]["name"]
+    ]
+    (account,) = binding["subjects"]
+    cluster.kubectl("get", "serviceaccount", account["name"], f"--namespace={account['namespace']}")
+    for verb in ("get", "list", "watch"):
+        review = {"kind": "SubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "metadata": {}}
+        review["spec"] = {
+            "user": f"system:serviceaccount:{account['namespace']}:{account['name']}",
+            "resourceAttributes": {"group": "scheduling.k8s.io", "resource": "priorityclasses", "verb": verb},
+        }
+        answer = cluster.kubectl("create", "--filename=-", "--output=json", given=yaml.safe_dump(review))
+        assert json.loads(answer)["status"]["allowed"] is False
 
 
 def test_of_two_gangs_that_wait_the_urgent_one_is_placed_first(l40s: Namespace) -> None:
