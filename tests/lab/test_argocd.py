@@ -314,10 +314,9 @@ def test_a_second_cluster_comes_and_goes_with_its_folder(estate: Estate) -> None
     facts = yaml.safe_load((lab / "cluster.yaml").read_text(encoding="utf-8"))
     estate.write("clusters/two/cluster.yaml", facts | {"name": "two"})
     shutil.copytree(lab / "argocd", two / "argocd", ignore=shutil.ignore_patterns("root"))
-    shutil.copytree(lab / "namespaces", two / "namespaces")
-    for file in (two / "argocd" / "facts" / "facts.yaml", two / "namespaces" / "training.yaml"):
-        text = file.read_text(encoding="utf-8").replace("name: lab", "name: two").replace("name: training", "name: training-two")
-        file.write_text(text, encoding="utf-8")
+    named = two / "argocd" / "facts" / "facts.yaml"
+    named.write_text(named.read_text(encoding="utf-8").replace("name: lab", "name: two"), encoding="utf-8")
+    estate.write("clusters/two/namespaces/kustomization.yaml", {"namespace": "training-two", "resources": ["../../../base/namespace"]})
     kustomization = {"resources": ["object.yaml"]}
     role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
     rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
@@ -326,10 +325,10 @@ def test_a_second_cluster_comes_and_goes_with_its_folder(estate: Estate) -> None
         "admission": {**role, "metadata": {"name": "two-admission"}, "rules": rules},
         "queues": {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "two"}},
         "runtimes": {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "two"}, "spec": {"weight": 1}},
-        "storage": yaml.safe_load((lab / "storage" / "checkpoints.yaml").read_text(encoding="utf-8")),
+        "storage": yaml.safe_load((estate.folder / "base" / "checkpoints" / "checkpoints.yaml").read_text(encoding="utf-8")),
     }
     parts["storage"]["metadata"]["namespace"] = "training-two"
-    parts["storage"]["spec"] |= {"volumeName": "", "storageClassName": "none"}
+    parts["storage"]["spec"] |= {"storageClassName": "none"}
     for name, manifest in parts.items():
         estate.write(f"clusters/two/{name}/kustomization.yaml", kustomization)
         estate.write(f"clusters/two/{name}/object.yaml", manifest)
