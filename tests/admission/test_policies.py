@@ -54,8 +54,9 @@ def test_every_rule_with_a_policy_refuses_and_admits_something() -> None:
 @pytest.mark.parametrize("name", CLUSTERS)
 def test_every_run_of_the_repository_is_admitted_and_a_privileged_one_is_not(name: str) -> None:
     policies, bindings = shared.policies(ROOT / "clusters" / name / "admission")
-    (namespace,) = shared.build(ROOT / "clusters" / name / "namespaces")
-    labels = namespace["metadata"]["labels"].items()
+    namespaces = [each["metadata"]["labels"] for each in shared.build(ROOT / "clusters" / name / "namespaces")]
+    assert all(each == namespaces[0] for each in namespaces)
+    labels = namespaces[0].items()
     selected = {
         each["spec"]["policyName"]
         for each in bindings
