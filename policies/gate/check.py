@@ -317,7 +317,7 @@ def _judge_script(target: Target) -> _Judged:
 
 
 def _scripts(resources: Sequence[Resource], workloads: Sequence[resolve.Workload], problems: list[Problem]) -> list[Fault]:
-    """Faults of the Python files in ConfigMaps, at the file that a ConfigMap is generated from."""
+    """Faults of the Python files in ConfigMaps."""
     faults: list[Fault] = []
     for resource in resources:
         data = resource.manifest.get("data")
@@ -326,12 +326,10 @@ def _scripts(resources: Sequence[Resource], workloads: Sequence[resolve.Workload
         for key, text in data.items():
             if not key.endswith(".py") or not isinstance(text, str):
                 continue
-            place = locate.locate(Fault(rule="", message="", resource=resource, path=("data", key)))
-            image = resolve.image_of(resource, workloads)
+            # what comes out of the build is judged, and told where it was written: in a file of its own or in YAML
+            file, lines = locate.text(resource, ("data", key))
             try:
-                # what comes out of the build is judged, and told at the file that it came from or below its key in the YAML
-                first_line = 1 if place.file.suffix == ".py" else place.line + 1
-                faults += scripts.judge(scripts.parse(text, place.file, image=image, first_line=first_line))
+                faults += scripts.judge(scripts.parse(text, file, image=resolve.image_of(resource, workloads), lines=lines))
             except GateError as error:
                 problems.append(Problem.of(error))
     return faults

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from gate import source
 from gate.model import Fault, FieldPath, GateError, Place, get
 
@@ -220,8 +222,8 @@ def _urls(this: Layer) -> Iterator[tuple[FieldPath, str]]:
             yield path, text
     for field in _CONFIGURED:
         for index, _ in enumerate(this.value.get(field) or []):
-            for value in _configurations(this, field, index):
-                for _, text in _strings(value, ()):
+            for file, node in _configurations(this, field, index):
+                for _, text in _strings(source.construct(node, file), ()):
                     if _URL.search(text.rpartition("=")[2]):
                         yield (field, index), text
 
@@ -259,21 +261,37 @@ def _entries(this: Layer) -> Iterator[tuple[FieldPath, str]]:
                 yield (field, index, "env"), mapping["env"]
 
 
-def _configurations(this: Layer, field: str, index: int) -> list[Any]:
-    """The documents of a generator or transformer entry, inline or in a file."""
+def transformers(this: Layer) -> Iterator[tuple[Path, yaml.Node, dict[str, Any]]]:
+    """(file, node, value) of what the layer's transformers are configured with, inline or in files, in their order."""
+    for index, _ in enumerate(this.value.get("transformers") or []):
+        for file, node in _configurations(this, "transformers", index):
+            value = source.construct(node, file)
+            if isinstance(value, dict):
+                yield file, node, value
+
+
+def _configurations(this: Layer, field: str, index: int) -> list[tuple[Path, yaml.Node]]:
+    """(file, node) of the documents of a generator or transformer entry, inline or in files."""
     entry = this.value[field][index]
     if not isinstance(entry, str):
         return []
     if "\n" in entry:
-        return source.parse(entry, this.file)
-    if (this.folder / entry).is_file():
-        return [document.value for document in source.load((this.folder / entry).resolve())]
+        node = source.child(this.document.node, (field, index))
+        return [(this.file, each) for each in source.compose_inside(node, this.file)] if node else []
+    path = (this.folder / entry).resolve()
+    if path.is_file():
+        return [(path, document.node) for document in source.load(path)]
+    if kustomization_file(path):
+        return [
+            (file, document.node) for below in walk(path) for file in below.resources if file.is_file() for document in source.load(file)
+        ]
     return []
 
 
 def _configured(this: Layer, field: str, index: int) -> Iterator[tuple[str, str]]:
     """apiVersion and kind of what a generator or transformer entry configures."""
-    for value in _configurations(this, field, index):
+    for file, node in _configurations(this, field, index):
+        value = source.construct(node, file)
         if isinstance(value, dict):
             function = get(value, ("metadata", "annotations", "config.kubernetes.io/function"))
             yield ("function" if function else str(value.get("apiVersion"))), str(value.get("kind"))

@@ -1,24 +1,31 @@
 """Finds the source line that a person must edit for a field of a rendered object.
 
-From the built kustomization inwards: the outermost layer whose build changes the field is where it was set. There the
-patches, replacements and other transformations are looked at, the last applied first; where no layer changes it, it
-stands in the object's own file. Rendered lists are compared by the names of their elements, since a patch may move them.
+That is where the field was set last, even to the value that it had: what stands further in has no effect. A field that is
+there is told by the marks of a build (gate/marks.py). A field that is gone, and what bears no mark (names, namespaces,
+replicas), is looked for from the built kustomization inwards: in the outermost layer whose build changes it, the last
+applied of its patches, replacements and other settings. Rendered lists are compared by the names of their elements there,
+since a patch may move them.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from gate import kustomization, parts, render, source
+from gate import kustomization, marks, parts, render, source
 from gate.kustomization import Layer
 from gate.model import Fault, FieldPath, GateError, Manifest, Place, Resource, get
 
 _LONGEST_NAME = 253
+_NAME: FieldPath = ("metadata", "name")
+_NAMESPACE: FieldPath = ("metadata", "namespace")
 
 
 def locate(fault: Fault) -> Place:
@@ -29,9 +36,43 @@ def locate(fault: Fault) -> Place:
     try:
         if not resource.unit.kustomization:
             return _in_file(source.load(resource.unit.path)[resource.document].node, resource, fault.path)
-        return _Walk(resource, fault.path).place()
+        return _in_build(resource, fault.path, key=fault.key)
     except GateError:
         return _fallback(resource)
+
+
+def text(resource: Resource, path: FieldPath) -> tuple[Path, list[int]]:
+    """For each line of a text in an object the line (from 1) where it is written, and the file."""
+    count = str(get(resource.manifest, path, "")).count("\n") + 1
+    node: yaml.Node | None
+    if resource.unit.kustomization:
+        built = marks.marked(resource.unit.path)
+        written = built.written_at(resource, path) if built else None
+        if written and written.node is None:
+            return written.file, list(range(written.line, written.line + count))
+        node, file = (written.node, written.file) if written else (None, Path())
+    else:
+        node, file = source.child(source.load(resource.unit.path)[resource.document].node, path), resource.unit.path
+    if isinstance(node, yaml.ScalarNode):
+        lines = source.text_lines(node, file)
+        return file, (lines + [lines[-1]] * count)[:count]
+    place = locate(Fault(rule="", message="", resource=resource, path=path))
+    return place.file, [place.line] * count
+
+
+def _in_build(resource: Resource, path: FieldPath, *, key: bool) -> Place:
+    found = path
+    while get(resource.manifest, found) is None:
+        found = found[:-1]
+    walk = _Walk(resource, path)
+    with contextlib.suppress(GateError):
+        if found != path and (place := walk.removed()):
+            return place
+    built = marks.marked(resource.unit.path)
+    if found not in (_NAME, _NAMESPACE) and built and (written := built.written_at(resource, found, key=key and found == path)):
+        inside = source.find(written.node, path[len(found) :]) if isinstance(written.node, yaml.CollectionNode) else (0, 0)
+        return Place(file=written.file, line=inside[1] if inside[0] else written.line)
+    return walk.place()
 
 
 def exists(fault: Fault) -> bool:
@@ -60,23 +101,62 @@ class _Walk:
 
     def __init__(self, resource: Resource, path: FieldPath) -> None:
         self.top = resource
-        self.manifest = self._same(render.build_with_origins(resource.unit.path), resource.manifest)
-        self.origin: Manifest = get(self.manifest, ("metadata", "annotations", render.ORIGIN)) or {}
         self.wanted = parts.selectors(resource.manifest, path)
         self.absent = parts.resolve(resource.manifest, self.wanted) is parts.NOTHING
         self.found = self.wanted
         while parts.resolve(resource.manifest, self.found) is parts.NOTHING:
             self.found = self.found[:-1]
 
+    @functools.cached_property
+    def manifest(self) -> Manifest:
+        return self._same(render.build_with_origins(self.top.unit.path), self.top.manifest)
+
+    @functools.cached_property
+    def origin(self) -> Manifest:
+        return get(self.manifest, ("metadata", "annotations", render.ORIGIN)) or {}
+
     def place(self) -> Place:
-        candidates = list(self._layers())
-        for this, after, before in candidates:
+        """Of a field that is there."""
+        if self.found == _NAME:
+            return self._name()
+        for this, after, before in self._layers():
+            if (setting := self._setting(this)) is not None:
+                return setting
             changed = self._changed(after, before)
             if changed is not None:
                 return self._within(this, changed, after, before)
-        if self.absent and (deeper := self._deeper_patch(candidates)):
-            return deeper
         return self._bottom()
+
+    def removed(self) -> Place | None:
+        """Of a field that a layer took away, or whose mapping it emptied."""
+        candidates = list(self._layers())
+        for this, after, before in candidates:
+            if parts.resolve(before or {}, self.wanted) is not parts.NOTHING:
+                return self._within(this, self.wanted, after, before)
+        return self._deeper_patch(candidates)
+
+    def _setting(self, this: Layer) -> Place | None:
+        """Where a layer sets the namespace or the number of replicas that the object has."""
+        if self.found == _NAMESPACE:
+            return next((place for value, place in parts.settings(this, "namespace") if value == self.top.namespace), None)
+        if self.found and self.found[-1] == "replicas":
+            for value, place in parts.settings(this, "replicas"):
+                if get(value, ("count",)) == parts.resolve(self.top.manifest, self.found) and str(get(value, ("name",))) in self.top.name:
+                    return place
+        return None
+
+    def _name(self) -> Place:
+        """Of a name that layers put together: the piece with what no name may have, else the longest."""
+        pieces: list[tuple[str, Place]] = []
+        for this, after, before in self._layers():
+            if before is not None and get(after, _NAME) != get(before, _NAME):
+                for place, _ in parts.parts(this, _NAME, after, before, _NAME):
+                    return place
+                for field in ("nameSuffix", "namePrefix"):
+                    pieces += [(str(text), place) for text, place in parts.settings(this, field) if str(text) in str(get(after, _NAME))]
+            inmost = before or after
+        pieces.append((str(get(inmost, _NAME)), self._bottom()))
+        return max(pieces, key=lambda piece: (bool(re.search(r"[^a-z0-9.-]", piece[0])), len(piece[0])))[1]
 
     def _layers(self) -> Iterator[tuple[Layer, Manifest, Manifest | None]]:
         """Each layer on the way to the object's file, with the object after it and before it (None: it begins there)."""
@@ -131,10 +211,9 @@ class _Walk:
 
     def _same(self, manifests: Sequence[Any], like: Manifest, *, by_origin: bool = True) -> Manifest:
         """The object of a build that became `like` one layer further out: its kind and file, and the name inside its name."""
-        origin = getattr(self, "origin", None)
         found = [m for m in manifests if isinstance(m, dict) and m.get("kind") == like.get("kind")]
-        if by_origin and origin:
-            found = [m for m in found if _file_of(m) == _origin_file(origin)] or found
+        if by_origin and "manifest" in self.__dict__:
+            found = [m for m in found if _file_of(m) == _origin_file(self.origin)] or found
         name, namespace = str(get(like, ("metadata", "name"), "")), get(like, ("metadata", "namespace"))
         exact = [m for m in found if get(m, ("metadata", "name")) == name]
         same = [m for m in exact if get(m, ("metadata", "namespace")) == namespace] or exact
@@ -147,11 +226,9 @@ class _Walk:
         return (same or inside or renamed)[0]
 
     def _changed(self, after: Manifest, before: Manifest | None) -> parts.Selectors | None:
-        """The path that a layer set or removed, or None where it left the field as it was."""
+        """The path that a layer set, or None where it left the field as it was."""
         if before is None:
             return None
-        if self.absent and parts.resolve(before, self.wanted) is not parts.NOTHING:
-            return self.wanted
         now, then = parts.resolve(after, self.found), parts.resolve(before, self.found)
         if then is parts.NOTHING:
             return self.found

@@ -105,7 +105,10 @@ class Resource:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A finding before it has a place: which object and field of one evaluation, not yet which source line."""
+    """A finding before it has a place: which object and field of one evaluation, not yet which source line.
+
+    `key`: it is the field itself that is wrong, whatever its value.
+    """
 
     rule: str
     message: str
@@ -115,6 +118,7 @@ class Fault:
     fix: str | None = None
     place: Place | None = None
     owner: Resource | None = None
+    key: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

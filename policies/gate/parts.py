@@ -99,9 +99,24 @@ def _patches(this: Layer, path: Selectors, after: Manifest, before: Manifest, wa
 
 
 def patch_documents(this: Layer) -> Iterator[tuple[dict[str, Any] | None, Path, yaml.Node, Any]]:
-    """(target, file, node, value) of every patch of a layer, in the order of application."""
+    """(target, file, node, value) of every patch of a layer and of its transformers, in the order of application."""
+    yield from _patch_documents(this.folder, this.file, this.document.node, this.value)
+    for file, node, value in kustomization.transformers(this):
+        target = value.get("target")
+        for at in (("patch",), ("jsonOp",), ("patches",)):
+            if isinstance(get(value, at), str) and (scalar := source.child(node, at)):
+                for inner in source.compose_inside(scalar, file):
+                    yield target, file, inner, source.construct(inner, file)
+        paths = value.get("paths")
+        for name in (value.get("path"), *(paths if isinstance(paths, list) else ())):
+            yield from _patch_file(this.folder, name, target)
+
+
+def _patch_documents(
+    folder: Path, file: Path, node: yaml.Node, value: Manifest
+) -> Iterator[tuple[dict[str, Any] | None, Path, yaml.Node, Any]]:
     for field in ("patchesStrategicMerge", "patches", "patchesJson6902"):
-        for index, entry in enumerate(this.value.get(field) or []):
+        for index, entry in enumerate(value.get(field) or []):
             at: FieldPath = (field, index)
             inline: Any
             name: Any
@@ -111,16 +126,43 @@ def patch_documents(this: Layer) -> Iterator[tuple[dict[str, Any] | None, Path, 
                 inline, name, target, at = entry.get("patch"), entry.get("path"), entry.get("target"), (*at, "patch")
             else:
                 continue
-            if inline:
-                scalar = source.child(this.document.node, at)
-                offset = (scalar.start_mark.line + (1 if getattr(scalar, "style", None) in ("|", ">") else 0)) if scalar else 0
-                shifted = "\n" * offset + inline
-                for node in source.compose(shifted, this.file):
-                    yield target, this.file, node, source.construct(node, this.file)
-            elif isinstance(name, str) and (this.folder / name).is_file():
-                file = (this.folder / name).resolve()
-                for document in source.load(file):
-                    yield target, file, document.node, document.value
+            if inline and (scalar := source.child(node, at)):
+                for inner in source.compose_inside(scalar, file):
+                    yield target, file, inner, source.construct(inner, file)
+            else:
+                yield from _patch_file(folder, name, target)
+
+
+def _patch_file(folder: Path, name: Any, target: Any) -> Iterator[tuple[dict[str, Any] | None, Path, yaml.Node, Any]]:
+    if isinstance(name, str) and "\n" not in name and (folder / name).is_file():
+        file = (folder / name).resolve()
+        for document in source.load(file):
+            yield target, file, document.node, document.value
+
+
+# The field of a kustomization, and where the transformer of that name has the same in a file of its own.
+_SETTINGS: dict[str, tuple[str, FieldPath]] = {
+    "namespace": ("NamespaceTransformer", ("metadata", "namespace")),
+    "namePrefix": ("PrefixTransformer", ("prefix",)),
+    "nameSuffix": ("SuffixTransformer", ("suffix",)),
+    "replicas": ("ReplicaCountTransformer", ("replica",)),
+}
+
+
+def settings(this: Layer, field: str) -> Iterator[tuple[Any, Place]]:
+    """What a layer, its transformers and its components write in a field, the last applied first; of lists the elements."""
+    kind, path = _SETTINGS[field]
+    for file, node, value in reversed(list(kustomization.transformers(this))):
+        if value.get("kind") == kind and get(value, path) is not None:
+            yield get(value, path), Place(file=file, line=source.line_of(node, path))
+    written = this.value.get(field)
+    for index, entry in reversed(list(enumerate(written if isinstance(written, list) else []))):
+        yield entry, Place(file=this.file, line=this.document.line((field, index, "count")))
+    if isinstance(written, str) and written:
+        yield written, Place(file=this.file, line=this.document.line((field,)))
+    for component in reversed(this.components):
+        if component.is_dir():
+            yield from settings(kustomization.layer(component), field)
 
 
 def _targets(target: dict[str, Any] | None, after: Manifest, before: Manifest) -> bool:

@@ -99,7 +99,7 @@ def render(unit: Unit) -> Rendered:
 
 def _plain(unit: Unit, rendered: Rendered) -> None:
     for index, document in enumerate(source.load(unit.path)):
-        for manifest in _objects(document.value, unit.path, document.line()):
+        for manifest in objects(document.value, unit.path, document.line()):
             rendered.resources.append(Resource(manifest=manifest, unit=unit, document=index))
     if not rendered.resources:
         raise GateError("holds no object", file=unit.path)
@@ -125,7 +125,7 @@ def _kustomization(unit: Unit, rendered: Rendered) -> None:
     if rendered.problems or barred:
         return
     for manifest in build(unit.path):
-        rendered.resources += [Resource(manifest=each, unit=unit) for each in _objects(manifest, unit.path, None)]
+        rendered.resources += [Resource(manifest=each, unit=unit) for each in objects(manifest, unit.path, None)]
     if not rendered.resources:
         raise GateError("renders no object", file=layers[0].file)
 
@@ -177,7 +177,7 @@ def _shorter(message: str, folder: Path) -> str:
     return "does not build: " + text.removeprefix("kustomize: ").removeprefix("Error: ")
 
 
-def _objects(value: Any, file: Path, line: int | None) -> Iterator[dict[str, Any]]:
+def objects(value: Any, file: Path, line: int | None) -> Iterator[dict[str, Any]]:
     """The objects of a document: itself, or the items of a List. Null fields are dropped, as the API server does."""
     if not isinstance(value, dict):
         raise GateError("a document must be an object with apiVersion and kind", file=file, line=line)
@@ -185,7 +185,7 @@ def _objects(value: Any, file: Path, line: int | None) -> Iterator[dict[str, Any
         raise GateError("metadata must be a mapping", file=file, line=line)
     if str(value.get("kind", "")).endswith("List") and isinstance(value.get("items"), list):
         for item in value["items"]:
-            yield from _objects(item, file, line)
+            yield from objects(item, file, line)
         return
     yield without_nulls(value)
 
@@ -198,4 +198,4 @@ def without_nulls(value: Any) -> Any:
     return value
 
 
-__all__ = ["ORIGIN", "Place", "Rendered", "build", "build_with_origins", "render", "render_all", "units"]
+__all__ = ["ORIGIN", "Place", "Rendered", "build", "build_with_origins", "objects", "render", "render_all", "units"]

@@ -150,6 +150,56 @@ def find(node: yaml.Node, path: Sequence[Step]) -> tuple[int, int]:
     return len(path), line
 
 
+def text_lines(node: yaml.ScalarNode, file: Path) -> list[int]:
+    """For each line of a scalar's text the line (from 1) of the file that it stands in."""
+    first, text = int(node.start_mark.line), str(node.value).split("\n")
+    if node.style == "|":
+        return [first + 2 + number for number in range(len(text))]
+    # folded and quoted text is broken elsewhere than where it is written: each line by the words that it begins with
+    written = read_text(file).split("\n")[first : int(node.end_mark.line) + 1]
+    lines, at = [], 0
+    for number, line in enumerate(text):
+        words = line.split()
+        found = range(at + 1 if number else 0, len(written)) if words else ()
+        at = next((each for each in found if (begun := written[each].split()) and begun == words[: len(begun)]), at)
+        lines.append(first + 1 + at)
+    return lines
+
+
+def compose_inside(node: yaml.Node, file: Path) -> list[yaml.Node]:
+    """The documents of YAML that is the text of a scalar, at their lines in the file."""
+    if not isinstance(node, yaml.ScalarNode):
+        return []
+    lines = text_lines(node, file)
+    documents = list(compose(str(node.value), file))
+    seen = set[int]()
+
+    def move(each: yaml.Node) -> None:
+        if id(each) in seen:
+            return
+        seen.add(id(each))
+        line = lines[min(int(each.start_mark.line), len(lines) - 1)] - 1
+        end = lines[min(int(each.end_mark.line), len(lines) - 1)] - 1
+        each.start_mark = yaml.Mark(str(file), 0, line, int(each.start_mark.column), None, 0)
+        each.end_mark = yaml.Mark(str(file), 0, end, int(each.end_mark.column), None, 0)
+        for part in each.value if isinstance(each, yaml.CollectionNode) else ():
+            for inner in part if isinstance(part, tuple) else (part,):
+                move(inner)
+
+    for document in documents:
+        move(document)
+    return documents
+
+
+def scalar(node: yaml.Node) -> Any:
+    """A scalar node as plain data."""
+    loader = _Loader("")
+    try:
+        return loader.construct_object(node)
+    finally:
+        loader.dispose()
+
+
 def child(node: yaml.Node | None, path: FieldPath) -> yaml.Node | None:
     """The node at `path`, or None."""
     for step in path:

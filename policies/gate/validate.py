@@ -126,7 +126,8 @@ def _faults(resource: Resource, error: jsonschema.ValidationError, catalog: Cata
     if resource.kind == "Secret":  # its values are in no report
         error.instance = _hidden(error.instance)
     for path, message, fix in _explain(error):
-        yield Fault(rule=RULE, message=f"{message} ({version})", resource=resource, path=path, fix=fix)
+        key = error.validator == "additionalProperties"
+        yield Fault(rule=RULE, message=f"{message} ({version})", resource=resource, path=path, fix=fix, key=key)
 
 
 def _explain(error: Any) -> Iterator[tuple[FieldPath, str, str]]:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from gate import locate, render
+from gate.model import Fault, FieldPath, Resource, Unit, get
 from tests.command import report
 
 SETTINGS = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\n  namespace: default\ndata:\n  mode: plain\n"
@@ -39,6 +41,7 @@ spec:
                   - {name: FIRST, value: "1"}
                   - {name: MODE, value: plain}
 """
+ENV_PATH = ("spec", "template", "spec", "replicatedJobs", 0, "template", "spec", "template", "spec", "containers", 1, "env")
 ENV = "/spec/template/spec/replicatedJobs/0/template/spec/template/spec/containers/1/env"
 
 CASES: dict[str, dict[str, str]] = {
@@ -174,6 +177,441 @@ def test_the_line_that_set_a_wrong_value(name: str, tmp_path: Path) -> None:
     assert status == 1, document["problems"]
     (finding,) = [each for each in document["findings"] if each["severity"] == "error"]
     assert (finding["rule"], f"{finding['file']}:{finding['line']}") == ("schema/valid", expected)
+
+
+COMPONENT = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default, labels: {app: web, tier: front}}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: helper
+        image: registry.example/helper:1
+      - name: web
+        image: registry.example/web:1
+        env:
+        - {name: FIRST, value: "1"}
+"""
+WEB = ("spec", "template", "spec", "containers", 1)
+PATCH = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: default}\ndata:\n  mode: fast # HERE\n"
+MODE = ("data", "mode")
+
+
+def transformer(kind: str, rest: str) -> str:
+    return f"apiVersion: builtin\nkind: {kind}\nmetadata: {{name: any}}\n{rest}"
+
+
+def indented(text: str, width: int = 2) -> str:
+    return "".join(f"{' ' * width}{line}\n" for line in text.splitlines())
+
+
+def settings(kustomization: str, **files: str) -> dict[str, str]:
+    """A kustomization of the ConfigMap and of one.yaml, if there is one; a__b_yaml stands for a/b.yaml."""
+    named = {name.replace("__", "/").replace("_", ".", 1): text for name, text in files.items()}
+    resources = ", ".join(["settings.yaml", *(name for name in named if name == "one.yaml")])
+    return {"kustomization.yaml": f"resources: [{resources}]\n{kustomization}", "settings.yaml": SETTINGS, **named}
+
+
+def web(kustomization: str, **files: str) -> dict[str, str]:
+    written = settings(kustomization, web_yaml=DEPLOYMENT, **files)
+    return {**written, "kustomization.yaml": written["kustomization.yaml"].replace("settings.yaml", "web.yaml", 1)}
+
+
+# name: (field, files); the field's value is set in the line that is marked by HERE, by nothing else that counts
+FIELDS: dict[str, tuple[FieldPath, dict[str, str]]] = {
+    # transformers in files of their own
+    "a PatchTransformer with a patch in it": (
+        MODE,
+        settings(
+            "transformers: [t.yaml]\n",
+            t_yaml=transformer("PatchTransformer", f"target: {{kind: ConfigMap}}\npatch: |\n{indented(PATCH)}"),
+        ),
+    ),
+    "a PatchTransformer with a file": (
+        MODE,
+        settings("transformers: [t.yaml]\n", t_yaml=transformer("PatchTransformer", "path: patch.yaml\n"), patch_yaml=PATCH),
+    ),
+    "a PatchJson6902Transformer": (
+        MODE,
+        settings(
+            "transformers:\n- t.yaml\n",
+            t_yaml=transformer(
+                "PatchJson6902Transformer",
+                "target: {version: v1, kind: ConfigMap, name: settings, namespace: default}\njsonOp: |-\n"
+                "  - op: replace\n    path: /data/mode\n    value: fast # HERE\n",
+            ),
+        ),
+    ),
+    "a PatchStrategicMergeTransformer": (
+        MODE,
+        settings("transformers: [t.yaml]\n", t_yaml=transformer("PatchStrategicMergeTransformer", f"patches: |-\n{indented(PATCH)}")),
+    ),
+    "a PatchStrategicMergeTransformer with files": (
+        MODE,
+        settings("transformers: [t.yaml]\n", t_yaml=transformer("PatchStrategicMergeTransformer", "paths: [p.yaml]\n"), p_yaml=PATCH),
+    ),
+    "a LabelTransformer": (
+        ("metadata", "labels", "team"),
+        settings(
+            "labels: [{pairs: {team: red}}]\ntransformers: [t.yaml]\n",
+            t_yaml=transformer("LabelTransformer", "labels:\n  team: blue # HERE\nfieldSpecs:\n- {path: metadata/labels, create: true}\n"),
+        ),
+    ),
+    "an AnnotationsTransformer": (
+        ("metadata", "annotations", "team"),
+        settings(
+            "transformers: [t.yaml]\n",
+            t_yaml=transformer(
+                "AnnotationsTransformer", "annotations:\n  team: blue # HERE\nfieldSpecs:\n- {path: metadata/annotations, create: true}\n"
+            ),
+        ),
+    ),
+    "a ReplicaCountTransformer": (
+        ("spec", "replicas"),
+        web(
+            "replicas: [{name: web, count: 2}]\ntransformers: [t.yaml]\n",
+            t_yaml=transformer(
+                "ReplicaCountTransformer", "replica: {name: web, count: 3} # HERE\nfieldSpecs:\n- {path: spec/replicas, kind: Deployment}\n"
+            ),
+        ),
+    ),
+    "an ImageTagTransformer": (
+        (*WEB, "image"),
+        web(
+            "images: [{name: registry.example/web, newTag: '2'}]\ntransformers: [t.yaml]\n",
+            t_yaml=transformer("ImageTagTransformer", "imageTag:\n  name: registry.example/web\n  newTag: '3' # HERE\n"),
+        ),
+    ),
+    "a NamespaceTransformer": (
+        ("metadata", "namespace"),
+        settings(
+            "namespace: one\ntransformers: [t.yaml]\n",
+            t_yaml="apiVersion: builtin\nkind: NamespaceTransformer\nmetadata:\n  name: any\n  namespace: two # HERE\n"
+            "fieldSpecs:\n- {path: metadata/namespace, create: true}\n",
+        ),
+    ),
+    "a PrefixTransformer": (
+        ("metadata", "name"),
+        settings(
+            "namePrefix: a-\ntransformers: [t.yaml]\n",
+            t_yaml=transformer("PrefixTransformer", "prefix: a-longer-one- # HERE\nfieldSpecs: [{path: metadata/name}]\n"),
+        ),
+    ),
+    "a ReplacementTransformer": (
+        MODE,
+        settings(
+            "transformers: [t.yaml]\n",
+            t_yaml=transformer(
+                "ReplacementTransformer",
+                "replacements:\n- sourceValue: fast # HERE\n  targets:\n  - {select: {kind: ConfigMap}, fieldPaths: [data.mode]}\n",
+            ),
+        ),
+    ),
+    "a ValueAddTransformer": (
+        MODE,
+        settings(
+            "transformers: [t.yaml]\n",
+            t_yaml=transformer(
+                "ValueAddTransformer", "value: fast # HERE\ntargets:\n- {fieldPath: data/mode, selector: {kind: ConfigMap}}\n"
+            ),
+        ),
+    ),
+    "a transformer that stands in the kustomization": (
+        MODE,
+        settings(
+            "transformers:\n- |-\n"
+            + indented(transformer("PatchTransformer", f"target: {{kind: ConfigMap}}\npatch: |-\n{indented(PATCH)}")),
+        ),
+    ),
+    "transformers in a folder": (
+        MODE,
+        settings(
+            "transformers: [more]\n",
+            more__kustomization_yaml="resources: [t.yaml]\n",
+            more__t_yaml=transformer("PatchTransformer", f"target: {{kind: ConfigMap}}\npatch: |\n{indented(PATCH)}"),
+        ),
+    ),
+    # what a patch is of
+    "a patch of what has a label": (
+        (*WEB, "image"),
+        web(
+            "patches:\n- target: {labelSelector: 'tier in (front),!old'}\n  path: p.yaml\n- target: {labelSelector: tier=back}\n  path: q.yaml\n",
+            p_yaml="- {op: replace, path: /spec/template/spec/containers/1/image, value: 'web:2'} # HERE\n",
+            q_yaml="- {op: replace, path: /spec/template/spec/containers/1/image, value: 'web:2'}\n",
+        ),
+    ),
+    "a patch of what has an annotation": (
+        MODE,
+        settings(
+            "commonAnnotations: {a: b}\ntransformers: [t.yaml, u.yaml]\n",
+            t_yaml=transformer("PatchTransformer", f"target: {{annotationSelector: a=b}}\npatch: |\n{indented(PATCH)}"),
+            u_yaml=transformer(
+                "PatchTransformer", f"target: {{annotationSelector: a=c}}\npatch: |\n{indented(PATCH.replace(' # HERE', ''))}"
+            ).replace("any", "other"),
+        ),
+    ),
+    "a patch by patterns": (
+        MODE,
+        settings(
+            "patches:\n- {target: {kind: 'Config(Map|Set)', name: 's[a-z]+s'}, path: p.yaml}\n"
+            "- {target: {kind: Config, name: 's.*'}, path: q.yaml}\n",
+            p_yaml=PATCH,
+            q_yaml=PATCH.replace(" # HERE", ""),
+        ),
+    ),
+    "one of several patches of a file": (
+        MODE,
+        settings(
+            "patches:\n- path: p.yaml\n", p_yaml=PATCH.replace("mode: fast # HERE", "other: x") + "---\n" + PATCH.replace("other", "mode")
+        ),
+    ),
+    # the same value again, further out
+    "a patch that sets what was set": (MODE, settings("patches: [{path: p.yaml}]\n", p_yaml=PATCH.replace("fast", "plain"))),
+    "a label that is set again": (
+        ("metadata", "labels", "tier"),
+        web("commonLabels:\n  tier: front # HERE\n"),
+    ),
+    "an image that is set again": (
+        (*WEB, "image"),
+        web("images:\n- name: registry.example/web\n  newTag: '1' # HERE\n"),
+    ),
+    "replicas that are set again": (
+        ("spec", "replicas"),
+        web("replicas:\n- name: web\n  count: 1 # HERE\n"),
+    ),
+    "a namespace that is set again": (
+        ("metadata", "namespace"),
+        {
+            "kustomization.yaml": "resources: [inner]\nnamespace: default # HERE\n",
+            **{f"inner/{name}": text for name, text in settings("namespace: default\n").items()},
+        },
+    ),
+    "a replacement that writes what was there": (
+        (*WEB, "env", 0, "value"),
+        web(
+            "replacements:\n- source: {kind: ConfigMap, fieldPath: data.count}\n  targets:\n"
+            "  - {select: {kind: Deployment}, fieldPaths: ['spec.template.spec.containers.[name=web].env.[name=FIRST].value']}\n",
+            one_yaml="apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata:\n  count: '1' # HERE\n",
+        ),
+    ),
+    # patches that stand in the kustomization
+    "a patch in one line with escapes": (
+        MODE,
+        settings('patches:\n- target: {kind: ConfigMap}\n  patch: "- op: replace\\n  path: /data/mode\\n  value: fast\\n" # HERE\n'),
+    ),
+    "a block with an indentation of its own": (
+        MODE,
+        settings(
+            "patches:\n- target: {kind: ConfigMap}\n  patch: |2-\n\n    - op: replace\n      path: /data/mode\n      value: fast # HERE\n"
+        ),
+    ),
+    "a folded block": (
+        MODE,
+        settings(
+            "patches:\n- target: {kind: ConfigMap}\n  patch: >-\n\n    - {op: add,\n    path: /data/other, value: x}\n\n"
+            "    - {op: add, path: /data/mode, value: fast} # HERE\n"
+        ),
+    ),
+    # replacements
+    "the patch of a replacement's source": (
+        MODE,
+        settings(
+            "patches: [{path: p.yaml}]\nreplacements: [{path: r.yaml}]\n",
+            one_yaml="apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {mode: slow}\n",
+            p_yaml="apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata:\n  mode: fast # HERE\n",
+            r_yaml="source: {kind: ConfigMap, name: one, fieldPath: data.mode}\n"
+            "targets: [{select: {kind: ConfigMap, name: settings}, fieldPaths: [data.mode]}]\n",
+        ),
+    ),
+    "a part of a value": (
+        MODE,
+        settings(
+            "replacements: [{path: r.yaml}]\n",
+            one_yaml="apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata:\n  host: other # HERE\n",
+            settings_yaml=SETTINGS.replace("plain", "host:80"),
+            r_yaml="source: {kind: ConfigMap, name: one, fieldPath: data.host}\n"
+            "targets: [{select: {kind: ConfigMap, name: settings}, fieldPaths: [data.mode], options: {delimiter: ':', index: 0}}]\n",
+        ),
+    ),
+    "a value of a replacement of its own file": (
+        MODE,
+        settings(
+            "replacements: [{path: r.yaml}]\n",
+            r_yaml="- targets: [{select: {kind: ConfigMap}, fieldPaths: [data.mode]}]\n  sourceValue: fast # HERE\n",
+        ),
+    ),
+    # generators
+    "a literal": (MODE, {"kustomization.yaml": "configMapGenerator:\n- name: settings\n  literals:\n  - a=b\n  - mode='fast' # HERE\n"}),
+    "a file": (
+        ("data", "mode.txt"),
+        {"kustomization.yaml": "configMapGenerator: [{name: settings, files: [mode.txt]}]\n", "mode.txt": "# HERE\n"},
+    ),
+    "an environment file": (
+        MODE,
+        {"kustomization.yaml": "configMapGenerator: [{name: settings, envs: [all.env]}]\n", "all.env": "# all\na=b\nmode=fast # HERE\n"},
+    ),
+    "a secret": (MODE, {"kustomization.yaml": "secretGenerator:\n- name: settings\n  literals:\n  - mode=fast # HERE\n"}),
+    "a generator that merges": (
+        MODE,
+        {
+            "kustomization.yaml": "resources: [base]\nconfigMapGenerator:\n- name: settings\n  behavior: merge\n  literals:\n  - mode=fast # HERE\n",
+            "base/kustomization.yaml": "configMapGenerator: [{name: settings, literals: [mode=slow, other=x]}]\n",
+        },
+    ),
+    "below a generator that merges": (
+        ("data", "other"),
+        {
+            "kustomization.yaml": "resources: [base]\nconfigMapGenerator: [{name: settings, behavior: merge, literals: [mode=fast]}]\n",
+            "base/kustomization.yaml": "configMapGenerator:\n- name: settings\n  literals:\n  - mode=slow\n  - other=x # HERE\n",
+        },
+    ),
+    "labels of all generators": (
+        ("metadata", "labels", "team"),
+        {
+            "kustomization.yaml": "configMapGenerator: [{name: settings, literals: [a=b]}]\ngeneratorOptions:\n  disableNameSuffixHash: true\n"
+            "  labels:\n    team: blue # HERE\n"
+        },
+    ),
+    "a reference to a generated name": (
+        (*WEB, "envFrom", 0, "configMapRef", "name"),
+        web(
+            "configMapGenerator: [{name: settings, literals: [a=b]}]\n",
+        )
+        | {"web.yaml": DEPLOYMENT + "        envFrom:\n        - configMapRef:\n            name: settings # HERE\n"},
+    ),
+    "a volume of a generated name": (
+        ("spec", "template", "spec", "volumes", 0, "secret", "secretName"),
+        web("namePrefix: eu-\nsecretGenerator: [{name: settings, literals: [a=b]}]\n")
+        | {"web.yaml": DEPLOYMENT + "      volumes:\n      - name: one\n        secret:\n          secretName: settings # HERE\n"},
+    ),
+    # names
+    "the longest piece of a name": (
+        ("metadata", "name"),
+        {
+            "kustomization.yaml": "resources: [middle]\nnamePrefix: a-\n",
+            "middle/kustomization.yaml": "resources: [../base]\nnameSuffix: -that-is-much-too-long # HERE\n",
+            "base/kustomization.yaml": "resources: [settings.yaml]\nnamePrefix: b-\n",
+            "base/settings.yaml": SETTINGS,
+        },
+    ),
+    "the piece with what no name may have": (
+        ("metadata", "name"),
+        {
+            "kustomization.yaml": "resources: [base]\nnamePrefix: a-long-prefix-\n",
+            "base/kustomization.yaml": "resources: [settings.yaml]\n",
+            "base/settings.yaml": SETTINGS.replace("name: settings", "name: Settings # HERE"),
+        },
+    ),
+    "a suffix of a component": (
+        ("metadata", "name"),
+        settings("components: [one]\n", one__kustomization_yaml=COMPONENT + "nameSuffix: -of-a-component # HERE\n"),
+    ),
+    "a name of a container": (
+        (*WEB, "name"),
+        web(
+            "patches: [{path: p.yaml}]\n",
+            p_yaml="apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: default}\nspec: {template: {spec: {containers: [{name: helper, image: a}]}}}\n",
+        )
+        | {"web.yaml": DEPLOYMENT.replace("- name: web", "- name: web # HERE")},
+    ),
+    # layers
+    "a component of a component": (
+        MODE,
+        settings(
+            "components: [one]\n",
+            one__kustomization_yaml=COMPONENT + "components: [../two]\npatches:\n- {target: {kind: ConfigMap}, path: other.yaml}\n",
+            one__other_yaml="- {op: add, path: /data/other, value: x}\n",
+            two__kustomization_yaml=COMPONENT + "patches:\n- path: p.yaml\n",
+            two__p_yaml=PATCH,
+        ),
+    ),
+    "a resource of a component, patched by the overlay": (
+        MODE,
+        {
+            "kustomization.yaml": "resources: [web.yaml]\ncomponents: [one]\npatches: [{path: p.yaml}]\n",
+            "web.yaml": DEPLOYMENT,
+            "one/kustomization.yaml": COMPONENT + "resources: [settings.yaml]\n",
+            "one/settings.yaml": SETTINGS,
+            "p.yaml": PATCH,
+        },
+    ),
+    "labels of templates": (
+        ("spec", "template", "metadata", "labels", "team"),
+        web("labels:\n- includeTemplates: true\n  pairs:\n    team: blue # HERE\n"),
+    ),
+    "an image with another name and a digest": (
+        (*WEB, "image"),
+        web("images:\n- name: registry.example/web\n  newName: other.example/web # HERE\n  digest: sha256:0123\n"),
+    ),
+    "an image that a configuration teaches": (
+        ("spec", "trainer", "image"),
+        {
+            "kustomization.yaml": "resources: [job.yaml]\nconfigurations: [c.yaml]\nimages:\n- name: registry.example/web\n  newTag: '2' # HERE\n",
+            "c.yaml": "images: [{path: spec/trainer/image, kind: TrainJob}]\n",
+            "job.yaml": "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: job}\n"
+            "spec: {runtimeRef: {name: torch}, trainer: {image: 'registry.example/web:1'}}\n",
+        },
+    ),
+    "an element that two operations move": (
+        (*ENV_PATH, 2, "value"),
+        {
+            "kustomization.yaml": "resources: [runtime.yaml]\npatches:\n- {target: {kind: ClusterTrainingRuntime}, path: p.yaml}\n",
+            "runtime.yaml": RUNTIME,
+            "p.yaml": f"- {{op: add, path: {ENV}/0, value: {{name: ZERO, value: a}}}}\n- {{op: replace, path: {ENV}/2/value, value: b}}\n"
+            f"- {{op: replace, path: {ENV}/2/value, value: c}} # HERE\n- {{op: remove, path: {ENV}/1}}\n"
+            f"- {{op: add, path: {ENV}/0, value: {{name: NEXT, value: d}}}}\n",
+        },
+    ),
+    "through an alias": (
+        ("data", "second"),
+        {"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": SETTINGS + "  first: &a x\n  second: *a # HERE\n"},
+    ),
+    "through a merge key": (
+        (*WEB, "resources", "limits", "cpu"),
+        web("")
+        | {
+            "web.yaml": DEPLOYMENT
+            + "        resources:\n          requests: &all\n            cpu: '1' # HERE\n          limits: {<<: *all, memory: 1Gi}\n"
+        },
+    ),
+    "a field that a test operation guards": (
+        MODE,
+        settings(
+            "patches:\n- {target: {kind: ConfigMap}, path: p.yaml}\n",
+            p_yaml="- {op: test, path: /data/mode, value: plain}\n- {op: replace, path: /data/mode, value: fast} # HERE\n",
+        ),
+    ),
+    "an openapi file that merges lists": (
+        (*ENV_PATH, 1, "value"),
+        {
+            "kustomization.yaml": "resources: [runtime.yaml]\npatches: [{path: p.yaml}]\n",
+            "runtime.yaml": RUNTIME.replace("value: plain}", "value: plain} # HERE"),
+            "p.yaml": "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: ClusterTrainingRuntime\nmetadata: {name: torch}\nspec: {mlPolicy: {numNodes: 2}}\n",
+        },
+    ),
+}
+
+
+def rendered(folder: Path, path: FieldPath) -> Resource:
+    """The object of a build that has a field."""
+    built = render.render(Unit(path=folder, kustomization=True))
+    assert built.problems == [] and built.faults == []
+    (resource,) = [each for each in built.resources if get(each.manifest, path) is not None and each.name != "one"]
+    return resource
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_the_line_that_sets_a_field(name: str, tmp_path: Path) -> None:
+    path, files = FIELDS[name]
+    expected = write(tmp_path, files)
+    place = locate.locate(Fault(rule="", message="", resource=rendered(tmp_path, path), path=path))
+    assert f"{place.file.relative_to(tmp_path)}:{place.line}" == expected
 
 
 REMOVALS: dict[str, dict[str, str]] = {

@@ -15,7 +15,7 @@ import pkgutil
 import re
 import tomllib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -36,7 +36,7 @@ class Script:
 
     `packages` maps the names of the inline metadata's dependencies (PEP 723, normalised) to their pinned version, None
     where it is not pinned; it is empty where there is no metadata. `image` is the image that runs the script, "" where
-    that is not known. `file` and `first_line` tell where the text stands.
+    that is not known. `file` and `lines` tell where each line of the text stands (no lines: the text is the file).
     """
 
     file: Path
@@ -44,7 +44,11 @@ class Script:
     text: str
     packages: Mapping[str, Version | None]
     image: str = ""
-    first_line: int = 1
+    lines: Sequence[int] = ()
+
+    def line(self, number: int) -> int:
+        """The line of `file` that a line of the text stands in."""
+        return _line(self.lines, number)
 
 
 def load(file: Path, *, image: str = "") -> Script:
@@ -52,17 +56,21 @@ def load(file: Path, *, image: str = "") -> Script:
     return parse(source.read_text(file), file, image=image)
 
 
-def parse(text: str, file: Path, *, image: str = "", first_line: int = 1) -> Script:
-    """A script from its text, which begins in `first_line` of `file`."""
+def parse(text: str, file: Path, *, image: str = "", lines: Sequence[int] = ()) -> Script:
+    """A script from its text, each line of which stands in one of the `lines` of `file` (none given: in the same)."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the script's own, like an invalid escape
             tree = ast.parse(text)
     except SyntaxError as error:
-        raise GateError(f"is not valid Python: {error.msg}", file=file, line=(error.lineno or 1) + first_line - 1) from error
+        raise GateError(f"is not valid Python: {error.msg}", file=file, line=_line(lines, error.lineno or 1)) from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise GateError(f"is not valid Python: {error or 'nested too deeply'}", file=file) from error
-    return Script(file=file, tree=tree, text=text, packages=_packages(text, file), image=image, first_line=first_line)
+    return Script(file=file, tree=tree, text=text, packages=_packages(text, file), image=image, lines=lines)
+
+
+def _line(lines: Sequence[int], number: int) -> int:
+    return lines[min(number, len(lines)) - 1] if lines else number
 
 
 def _packages(text: str, file: Path) -> dict[str, Version | None]:
@@ -97,7 +105,7 @@ def judge(script: Script) -> list[Fault]:
     faults = []
     for module in modules():
         for line, message, *severity in module.faults(script):
-            place = Place(file=script.file, line=line + script.first_line - 1)
+            place = Place(file=script.file, line=script.line(line))
             own = severity[0] if severity else None
             faults.append(Fault(rule=module.RULE.id, message=message, resource=None, place=place, severity=own))
     return faults

@@ -67,7 +67,7 @@ def _only_late(event: Event, before: tuple[Event, ...]) -> bool:
 
 
 def _line(script: Script, event: Event) -> int:
-    return event.line + script.first_line - 1
+    return script.line(event.line)
 
 
 def _what(event: Event) -> str:
