@@ -20,6 +20,16 @@ owned(manifest) if {
 	owner.controller == true
 }
 
+# Runs of which it is known what they ask for. Where no Job of the runtime is the trainer's, nothing that a TrainJob asks
+# for reaches its pods: trainer/ancestor-label says so, and what is left does not tell what was meant.
+sized := [w | some w in runs; not filled_in_nowhere(w)]
+
+filled_in_nowhere(workload) if {
+	workload.kind == "TrainJob"
+	workload.jobset != null
+	every job in workload.jobset.spec.replicatedJobs { lib.ancestor(job) != "trainer" }
+}
+
 # --- Kueue ------------------------------------------------------------------------------------------------------
 
 # The queue label on the object itself; an empty one counts as none.

@@ -66,7 +66,7 @@ kueue := {
 		"jobset": {
 			"metadata": {"labels": {}, "annotations": {}},
 			"spec": {"replicatedJobs": [{"name": "node", "replicas": 1, "template": {
-				"metadata": {"labels": {}, "annotations": {}},
+				"metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}, "annotations": {}},
 				"spec": {"parallelism": 2, "completions": 2, "template": {
 					"metadata": {"labels": {}, "annotations": {}},
 					"spec": {

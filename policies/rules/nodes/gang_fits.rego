@@ -65,7 +65,7 @@ in_order(w) if w.jobset.spec.startupPolicy.startupPolicyOrder == "InOrder"
 
 # MultiKueue sends a run to the nodes of another cluster.
 here := [w |
-	some w in queueing.runs
+	some w in queueing.sized
 	object.get(input.objects[w.object].spec, "managedBy", "") != "kueue.x-k8s.io/multikueue"
 ]
 

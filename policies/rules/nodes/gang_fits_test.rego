@@ -12,6 +12,11 @@ test_fail_too_many if {
 	gang_fits.report == found("5 pods of 80 cpu, 512Gi memory, 8 nvidia.com/gpu each, and the nodes of cluster west have a place for 4 (pool a100: 4 nodes of 96 cpu, 900Gi memory, 8 nvidia.com/gpu): not all pods can run at a time") with input as five
 }
 
+# Trainer ignores what the TrainJob asks for: trainer/ancestor-label says so, and what the runtime has is not what was meant.
+test_success_no_job_is_the_trainers if {
+	gang_fits.report == set() with input as json.patch(five, [runs.set(sprintf("%s/metadata/labels", [runs.job]), {})])
+}
+
 small := json.patch(runs.kueue, [runs.set("/cluster/nodes/0/allocatable", {"cpu": "64", "memory": "900Gi", "nvidia.com/gpu": "8"})])
 
 test_fail_pod_too_large if {

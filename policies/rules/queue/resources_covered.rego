@@ -28,7 +28,7 @@ import data.lib.queueing
 
 report contains lib.in_workload(w, queueing.request_path({"workload": w, "pod": first}, resource), message) if {
 	lib.has_kueue
-	some w in queueing.runs
+	some w in queueing.sized
 	queue := queueing.cluster_queue(w)
 	some pod in w.pods
 	some resource, amount in pod.requests
@@ -43,7 +43,7 @@ report contains lib.in_workload(w, queueing.request_path({"workload": w, "pod": 
 # A LimitRange of the namespace gives every container a request that nobody wrote.
 report contains lib.at(i, array.concat(place, [resource]), message) if {
 	lib.has_kueue
-	some w in queueing.runs
+	some w in queueing.sized
 	queue := queueing.cluster_queue(w)
 	count(w.pods) > 0
 	some i, range in lib.objects("", "LimitRange")

@@ -23,7 +23,7 @@ import data.lib.queueing
 
 report contains lib.in_workload(w, queueing.parallelism_path(queueing.largest(w, most)), message) if {
 	lib.has_volcano
-	some w in queueing.runs
+	some w in queueing.sized
 	queueing.pod_group(w)
 	some queue in lib.objects("scheduling.volcano.sh", "Queue")
 	queue.metadata.name == queueing.volcano_queue(w)

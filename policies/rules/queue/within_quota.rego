@@ -27,7 +27,7 @@ import data.lib.quota
 # No flavor has room for all pods of one replicatedJob.
 report contains lib.in_workload(w, queueing.parallelism_path(pod), message) if {
 	lib.has_kueue
-	some w in queueing.runs
+	some w in queueing.sized
 	queue := queueing.cluster_queue(w)
 	some pod in w.pods
 	some group in queue.spec.resourceGroups
@@ -44,7 +44,7 @@ report contains lib.in_workload(w, queueing.parallelism_path(pod), message) if {
 # Each replicatedJob fits a flavor, but not all together.
 report contains lib.in_workload(w, queueing.parallelism_path(queueing.largest(w, resource)), message) if {
 	lib.has_kueue
-	some w in queueing.runs
+	some w in queueing.sized
 	queue := queueing.cluster_queue(w)
 	some group in queue.spec.resourceGroups
 	not any_full(queue, group, w)
@@ -62,7 +62,7 @@ report contains lib.in_workload(w, queueing.parallelism_path(queueing.largest(w,
 # What only unknown members of the cohort could lend.
 report contains object.union(lib.in_workload(w, queueing.parallelism_path(pod), message), {"severity": "warning"}) if {
 	lib.has_kueue
-	some w in queueing.runs
+	some w in queueing.sized
 	queue := queueing.cluster_queue(w)
 	some pod in w.pods
 	some group in queue.spec.resourceGroups
