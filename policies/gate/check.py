@@ -222,7 +222,7 @@ def check(
     """
     started = time.monotonic()
     known = rules.rules()
-    problems = [target.problem for target in wanted if target.problem]
+    problems = [dataclasses.replace(target.problem, targets=(target.name,)) for target in wanted if target.problem]
     progress("rendering")
     rendered = render.render_all(unit for target in wanted for unit in (*target.units, *target.beside))
     located: list[_Located] = []
@@ -234,7 +234,7 @@ def check(
                 continue
             progress(f"checking {target.name}")
             judged = _judge(root, target, rendered, opa)
-            problems += judged.problems
+            problems += [dataclasses.replace(problem, targets=(target.name,)) for problem in judged.problems]
             checked.append(judged.checked)
             edits = against.edits(root, before, target.units) if before else ()
             located += [(fault, locate.locate(fault), _reached(root, target, fault)) for fault in (*judged.faults, *edits)]
@@ -274,9 +274,9 @@ def _judge(root: Path, target: Target, rendered: dict[Unit, render.Rendered], ev
     own = {resource.identity for resource in mine} if target.replaces else set()  # they take the place of what is there
     beside = [resource for unit in target.beside for resource in rendered[unit].resources if resource.identity not in own]
     faults = [fault for unit in target.units for fault in rendered[unit].faults]
-    faults += [fault for unit in target.units for fault in followed.faults(unit, rendered[unit].resources)]
     problems = [*target.problems, *(problem for unit in (*target.units, *target.beside) for problem in rendered[unit].problems)]
     try:
+        faults += [fault for unit in target.units for fault in followed.faults(unit, rendered[unit].resources)]
         catalog = target.facts.catalog if target.facts else schemas.catalog(())
         validation = validate.validate(mine, catalog)
         context = validate.validate(beside, catalog)
@@ -387,7 +387,11 @@ def _findings(located: Iterable[_Located], known: dict[str, Rule]) -> list[Findi
 
 
 def _unique(problems: Iterable[Problem]) -> list[Problem]:
-    return list(dict.fromkeys(problems))
+    """One problem for each place and message, with all the targets that it reaches."""
+    merged: dict[Problem, set[str]] = {}
+    for problem in problems:
+        merged.setdefault(dataclasses.replace(problem, targets=()), set()).update(problem.targets)
+    return [dataclasses.replace(problem, targets=tuple(sorted(reached))) for problem, reached in merged.items()]
 
 
 __all__ = ["Resource", "Target", "check", "repository", "targets"]

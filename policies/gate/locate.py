@@ -69,7 +69,7 @@ def _in_build(resource: Resource, path: FieldPath, *, key: bool) -> Place:
         if found != path and (place := walk.removed()):
             return place
     built = marks.marked(resource.unit.path)
-    if found not in (_NAME, _NAMESPACE) and built and (written := built.written_at(resource, found, key=key and found == path)):
+    if built and (written := built.written_at(resource, found, key=key and found == path)):
         inside = source.find(written.node, path[len(found) :]) if isinstance(written.node, yaml.CollectionNode) else (0, 0)
         return Place(file=written.file, line=inside[1] if inside[0] else written.line)
     return walk.place()

@@ -15,21 +15,21 @@ import functools
 import json
 import re
 import secrets
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from gate import kustomization, render, source
+from gate import kustomization, mirror, render, source
 from gate.kustomization import Layer
 from gate.model import FieldPath, GateError, Manifest, Resource, Step, get
 
 # A word that no value holds, of characters that a tag of an image may have.
 _WORD = secrets.token_hex(8)
 _MARK = re.compile(f"_{_WORD}_(\\d+)_")
-_MOST_BYTES = 64 * 1024 * 1024
+# What layers write together, each a piece, and what they write without a mark.
+_PUT_TOGETHER = (("metadata", "name"), ("metadata", "namespace"))
 # Elements of lists are merged and selected by these.
 _KEYS = {"name", "key", "type", "ip", "uid", "port", "containerPort", "protocol", "mountPath", "devicePath", "topologyKey", "manager"}
 # Fields of kustomizations, and of transformers in files, that hold values, YAML, or the names of files that are marked in turn.
@@ -118,7 +118,8 @@ class Marked:
             return min(self._mappings(marked), key=lambda each: each.rank, default=None)
         if isinstance(value, list):
             return self._list(holder, path[-1], marked)
-        return (None if key else self._value(resource, value, marked)) or self._holder(holder, path[-1], value, key=key)
+        written = None if key else self._value(resource, value, marked)
+        return written if written or path in _PUT_TOGETHER else self._holder(holder, path[-1], value, key=key)
 
     def _of(self, resource: Resource) -> Manifest | None:
         for plain, marked in zip(self._plain, self._marked, strict=True):
@@ -208,37 +209,19 @@ class _Copy:
     def __init__(self, folder: Path) -> None:
         self.written: list[Written] = []
         self.rank = 0
-        self.size = 0
         self.layers = {layer.folder: layer for layer in kustomization.walk(folder)}
         self.selected = any("labelSelector" in text or "annotationSelector" in text for text in self._texts())
         self.done: set[Path] = set()
-        with tempfile.TemporaryDirectory() as name:
-            self.root = Path(name).resolve()
-            for layer in self.layers.values():
-                for file in kustomization.read(layer):
-                    self._write(file, self._read(file))
+        with mirror.mirrored(folder) as copied:
+            self._write = copied.write
             self._layer(self.layers[folder.resolve()])
-            self.built = render.build.__wrapped__(self._copied(folder.resolve()))
+            self.built = render.kustomize(copied.at(folder.resolve()))
 
     def _texts(self) -> Iterator[str]:
         for layer in self.layers.values():
             for file in kustomization.read(layer):
                 if file.suffix in render.YAML_SUFFIXES or file == layer.file:
                     yield source.read_text(file)
-
-    def _read(self, file: Path) -> bytes:
-        self.size += file.stat().st_size
-        if self.size > _MOST_BYTES:
-            raise GateError("is too large to be marked", file=file)
-        return file.read_bytes()
-
-    def _copied(self, path: Path) -> Path:
-        return self.root / path.relative_to(path.anchor)
-
-    def _write(self, file: Path, content: bytes) -> None:
-        target = self._copied(file)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
 
     # The order of the calls is the order in which kustomize applies what is written.
     def _layer(self, layer: Layer) -> None:
@@ -350,7 +333,7 @@ class _Copy:
             return
         self.done.add(target)
         try:
-            content = self._read(target).decode()
+            content = target.read_bytes().decode()
         except UnicodeDecodeError:
             return
         if "files" in path:

@@ -158,11 +158,12 @@ class Waived:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Why a part of the check could not be done (exit status 2)."""
+    """Why a part of the check could not be done (exit status 2), and the targets that it was needed for."""
 
     message: str
     file: Path | None = None
     line: int | None = None
+    targets: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, error: GateError) -> Problem:

@@ -73,16 +73,13 @@ def indices(value: Any, path: Selectors) -> FieldPath:
     return tuple(plain)
 
 
-def parts(
-    this: Layer, path: Selectors, after: Manifest, before: Manifest, wanted: Selectors, around: Layer | None = None
-) -> Iterator[tuple[Place, int]]:
+def parts(this: Layer, path: Selectors, after: Manifest, before: Manifest, wanted: Selectors) -> Iterator[tuple[Place, int]]:
     """Places in a layer that set `path`, the last applied first, and how many steps of `wanted` each touches."""
-    around = around or this  # a component's replacement reads what the layer that includes it has
-    yield from _replacements(this, path, around, after, before)
+    yield from _replacements(this, path, after, before)
     yield from _patches(this, path, after, before, wanted)
     for component in reversed(this.components):
         if component.is_dir():
-            yield from parts(kustomization.layer(component), path, after, before, wanted, around)
+            yield from parts(kustomization.layer(component), path, after, before, wanted)
 
 
 def _patches(this: Layer, path: Selectors, after: Manifest, before: Manifest, wanted: Selectors) -> Iterator[tuple[Place, int]]:
@@ -260,8 +257,8 @@ def _match(tokens: list[str], path: Selectors, value: Any, after: Manifest, befo
     return len(tokens)
 
 
-def _replacements(this: Layer, path: Selectors, around: Layer, after: Manifest, before: Manifest) -> Iterator[tuple[Place, int]]:
-    """Where a replacement writes the path: the line of its source field if a file holds that, else its own."""
+def _replacements(this: Layer, path: Selectors, after: Manifest, before: Manifest) -> Iterator[tuple[Place, int]]:
+    """Where a replacement writes the path."""
     for index, entry in enumerate(this.value.get("replacements") or []):
         file, node, value = this.file, this.document.node, entry
         start: FieldPath = ("replacements", index)
@@ -276,24 +273,7 @@ def _replacements(this: Layer, path: Selectors, around: Layer, after: Manifest, 
                     continue
                 for f, field in enumerate(get(target, ("fieldPaths",)) or []):
                     if _field_path(str(field)) == path:
-                        yield (
-                            _replacement_source(around, replacement)
-                            or Place(file=file, line=source.line_of(node, (*here, "targets", t, "fieldPaths", f))),
-                            len(path),
-                        )
-
-
-def _replacement_source(around: Layer, replacement: Manifest) -> Place | None:
-    wanted = replacement.get("source") or {}
-    steps = _field_path(str(wanted.get("fieldPath", "metadata.name")))
-    for layer in kustomization.walk(around.folder):
-        for file in (path for path in layer.resources if path.is_file()):
-            for document in source.load(file):
-                value = document.value
-                fits = isinstance(value, dict) and value.get("kind") == wanted.get("kind")
-                if fits and wanted.get("name") in (None, get(value, ("metadata", "name"))):
-                    return Place(file=file, line=document.line(indices(value, steps)))
-    return None
+                        yield Place(file=file, line=source.line_of(node, (*here, "targets", t, "fieldPaths", f))), len(path)
 
 
 def _field_path(text: str) -> Selectors:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import functools
 import os
 import re
@@ -11,11 +12,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gate import facts, kustomization, process, source, tools
+from gate import blame, facts, kustomization, parts, process, source, tools
 from gate.model import Fault, GateError, Place, Problem, Resource, Unit
 
 YAML_SUFFIXES = (".yaml", ".yml")
 SELF_CONTAINED = "run/self-contained"
+_SECONDS = 60
 ORIGIN = "config.kubernetes.io/origin"
 
 
@@ -118,9 +120,15 @@ def _kustomization(unit: Unit, rendered: Rendered) -> None:
             if not file.exists():
                 continue
             try:
-                source.load(file)
+                for document in source.load(file):
+                    _ = document.value
             except GateError as error:
                 rendered.problems.append(Problem.of(error))
+        try:
+            for _ in parts.patch_documents(this):
+                pass
+        except GateError as error:
+            rendered.problems.append(Problem.of(error))
     barred = [fault for fault in rendered.faults if fault.rule != SELF_CONTAINED]
     if rendered.problems or barred:
         return
@@ -138,12 +146,22 @@ def is_run(folder: Path) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def build(folder: Path) -> tuple[Any, ...]:
-    """`kustomize build` of a folder. Raises GateError with kustomize's last words where it fails."""
+    """`kustomize build` of a folder. Raises GateError with kustomize's last words, and where, if it fails."""
     try:
-        text = process.run([tools.binary("kustomize"), "build", folder], env=process.environment(), timeout=60)
+        return kustomize(folder)
     except GateError as error:
-        raise GateError(_shorter(error.message, folder), file=kustomization.kustomization_file(folder)) from error
-    return tuple(source.parse(text, folder))
+        raise _explained(error, folder) from error
+
+
+def kustomize(folder: Path) -> tuple[Any, ...]:
+    """The same, not kept, and with kustomize's words as they are."""
+    text = process.run([tools.binary("kustomize"), "build", folder], env=process.environment(), timeout=_SECONDS)
+    try:
+        return tuple(source.parse(text, folder))
+    except GateError as error:
+        written = text.splitlines()[error.line - 1].strip()[:80] if error.line else ""
+        shown = f", at {written!r}" if written and "kind: Secret" not in text else ""
+        raise GateError(f"what it builds {error.message}{shown}") from error
 
 
 @functools.lru_cache(maxsize=1024)
@@ -156,7 +174,7 @@ def build_with_origins(folder: Path) -> tuple[Any, ...]:
         wrapper = Path(name).resolve()
         relative = os.path.relpath(folder.resolve(), wrapper)
         (wrapper / "kustomization.yaml").write_text(f"buildMetadata: [originAnnotations]\nresources: [{relative!r}]\n", encoding="utf-8")
-        manifests = tuple(without_nulls(manifest) for manifest in build.__wrapped__(wrapper))
+        manifests = tuple(without_nulls(manifest) for manifest in kustomize(wrapper))
         for manifest in manifests:
             annotations = (manifest.get("metadata") or {}).get("annotations") or {}
             if ORIGIN in annotations:
@@ -168,11 +186,24 @@ def build_with_origins(folder: Path) -> tuple[Any, ...]:
     return manifests
 
 
+def _explained(error: GateError, folder: Path) -> GateError:
+    """One fault has one place, whatever is built from it, and the words that are right there."""
+    with contextlib.suppress(GateError):
+        if inner := blame.innermost(folder, build):
+            return inner
+    message = _shorter(error.message, folder)
+    slow = f"stopped after {_SECONDS}" in error.message
+    place = None if slow else blame.place(folder, error.message, kustomize)
+    return GateError(message, file=place.file if place else kustomization.kustomization_file(folder), line=place.line if place else None)
+
+
 def _shorter(message: str, folder: Path) -> str:
     """Kustomize repeats the whole trail of folders: names relative to the built one are enough."""
     if any("secretGenerator" in layer.value for layer in kustomization.walk(folder)):
         return "does not build; kustomize's words may hold a secret and are not shown: run `kustomize build` yourself"
     text = re.sub(r"^.*(?:recursed accumulation of path|accumulation err=)[^:]*: (?=[^:]*[a-z])", "", message)
+    text = re.sub(r"'?: must build at directory: .*$", "", text)
+    text = re.sub(r"^.*?map\[string\]interface.*(?=yaml: )", "", text)
     text = text.replace(f"{folder.resolve()}/", "").replace(str(folder.resolve()), folder.name)
     return "does not build: " + text.removeprefix("kustomize: ").removeprefix("Error: ")
 
@@ -198,4 +229,4 @@ def without_nulls(value: Any) -> Any:
     return value
 
 
-__all__ = ["ORIGIN", "Place", "Rendered", "build", "build_with_origins", "objects", "render", "render_all", "units"]
+__all__ = ["ORIGIN", "Place", "Rendered", "build", "build_with_origins", "kustomize", "objects", "render", "render_all", "units"]

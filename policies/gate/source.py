@@ -10,7 +10,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -171,24 +171,25 @@ def compose_inside(node: yaml.Node, file: Path) -> list[yaml.Node]:
     if not isinstance(node, yaml.ScalarNode):
         return []
     lines = text_lines(node, file)
-    documents = list(compose(str(node.value), file))
+    return list(compose(str(node.value), file, lambda line: lines[min(line, len(lines)) - 1]))
+
+
+def _move(root: yaml.Node, file: Path, line_in_file: Callable[[int], int]) -> None:
     seen = set[int]()
 
-    def move(each: yaml.Node) -> None:
-        if id(each) in seen:
+    def moved(mark: yaml.Mark) -> yaml.Mark:
+        return yaml.Mark(str(file), 0, line_in_file(int(mark.line) + 1) - 1, int(mark.column), None, 0)
+
+    def move(node: yaml.Node) -> None:
+        if id(node) in seen:
             return
-        seen.add(id(each))
-        line = lines[min(int(each.start_mark.line), len(lines) - 1)] - 1
-        end = lines[min(int(each.end_mark.line), len(lines) - 1)] - 1
-        each.start_mark = yaml.Mark(str(file), 0, line, int(each.start_mark.column), None, 0)
-        each.end_mark = yaml.Mark(str(file), 0, end, int(each.end_mark.column), None, 0)
-        for part in each.value if isinstance(each, yaml.CollectionNode) else ():
+        seen.add(id(node))
+        node.start_mark, node.end_mark = moved(node.start_mark), moved(node.end_mark)
+        for part in node.value if isinstance(node, yaml.CollectionNode) else ():
             for inner in part if isinstance(part, tuple) else (part,):
                 move(inner)
 
-    for document in documents:
-        move(document)
-    return documents
+    move(root)
 
 
 def scalar(node: yaml.Node) -> Any:
@@ -212,19 +213,23 @@ def child(node: yaml.Node | None, path: FieldPath) -> yaml.Node | None:
     return node
 
 
-def compose(text: str, file: Path) -> Iterator[yaml.Node]:
+def compose(text: str, file: Path, line_in_file: Callable[[int], int] | None = None) -> Iterator[yaml.Node]:
+    """The non-empty documents of a text. `line_in_file` tells where its lines (from 1) stand if it is a part of the file."""
     loader = _Loader(text)
     try:
         while loader.check_node():
             node = loader.get_node()
             if node is None or node.tag == "tag:yaml.org,2002:null":
                 continue
+            if line_in_file:
+                _move(node, file, line_in_file)
             _refuse_explosions(node, file)
             yield node
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = " ".join(str(part) for part in (error.context, error.problem) if part)
-        raise GateError(f"is not valid YAML: {what}", file=file, line=mark.line + 1 if mark else None) from error
+        line = mark.line + 1 if mark else None
+        raise GateError(f"is not valid YAML: {what}", file=file, line=line_in_file(line) if line and line_in_file else line) from error
     except yaml.YAMLError as error:
         reason = getattr(error, "reason", None) or str(error).splitlines()[0]
         raise GateError(f"is not valid YAML: {reason}", file=file) from error

@@ -9,9 +9,12 @@ import pytest
 
 from gate import source
 from tests.command import gate, report
+from tests.edit import edit_file, line_of
 
 GOOD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: default}\n"
 LAUGHS = "".join(f"  a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 9))
+
+OPERATIONS = [("add", ', "value": "1"'), ("replace", ', "value": "2"'), ("remove", ""), ("remove", ""), ("add", ', "value": "3"')]
 
 # name: (files, what is checked, file and line that the problem names, its message)
 CASES: dict[str, tuple[dict[str, str | bytes], str, str, str]] = {
@@ -71,8 +74,92 @@ CASES: dict[str, tuple[dict[str, str | bytes], str, str, str]] = {
             "k/p.yaml": GOOD.replace("settings", "other"),
         },
         "k",
-        "k/kustomization.yaml",
+        "k/kustomization.yaml:3",
         "does not build: no resource matches strategic merge patch",
+    ),
+    "an operation that does not apply, the last but one": (
+        {
+            "k/kustomization.yaml": "resources: [a.yaml]\npatches:\n"
+            + "".join(
+                f'- {{target: {{kind: ConfigMap}}, patch: \'[{{"op": "{op}", "path": "/data/x"{rest}}}]\'}}\n' for op, rest in OPERATIONS
+            ),
+            "k/a.yaml": GOOD + "data: {a: b}\n",
+        },
+        "k",
+        "k/kustomization.yaml:6",
+        "does not build",
+    ),
+    "a replacement without a source": (
+        {
+            "k/kustomization.yaml": "resources: [a.yaml]\ncomponents:\n- ../c\n",
+            "k/a.yaml": GOOD,
+            "c/kustomization.yaml": "kind: Component\napiVersion: kustomize.config.k8s.io/v1alpha1\nreplacements:\n- path: r.yaml\n",
+            "c/r.yaml": "source: {kind: ConfigMap, name: lost}\ntargets: [{select: {kind: ConfigMap}, fieldPaths: [data.a]}]\n",
+        },
+        "k",
+        "c/kustomization.yaml:4",
+        "does not build: nothing selected by ConfigMap",
+    ),
+    "a resource without a name": (
+        {"k/kustomization.yaml": "resources: [a.yaml, b.yaml]\n", "k/a.yaml": GOOD, "k/b.yaml": "apiVersion: v1\nkind: ConfigMap\n"},
+        "k",
+        "k/b.yaml:1",
+        "does not build: missing metadata.name in object",
+    ),
+    "a text that YAML cannot hold": (
+        {
+            "k/kustomization.yaml": "configMapGenerator:\n- name: a\n  literals: [a=b]\n- name: code\n  files: [a.txt]\n",
+            "k/a.txt": "\x7f\x85",
+        },
+        "k",
+        "k/kustomization.yaml:4",
+        "does not build: yaml: control characters are not allowed",
+    ),
+    "a number in a patch": (
+        {
+            "k/kustomization.yaml": "resources: [a.yaml]\npatches:\n- path: p.yaml\n",
+            "k/a.yaml": GOOD,
+            "k/p.yaml": GOOD + "data:\n  a: 1e310\n",
+        },
+        "k",
+        "k/p.yaml:5",
+        "1e310 is no finite number (quote it)",
+    ),
+    "a number in a file of a kustomization": (
+        {"k/kustomization.yaml": "resources: [a.yaml]\n", "k/a.yaml": GOOD + "data: {a: 1e310}\n"},
+        "k",
+        "k/a.yaml:4",
+        "1e310 is no finite number (quote it)",
+    ),
+    "a key twice in a patch of the kustomization": (
+        {
+            "k/kustomization.yaml": "resources: [a.yaml]\npatches:\n- target: {kind: ConfigMap}\n  patch: |-\n"
+            + "".join(f"    {line}\n" for line in (GOOD + "data: {}\nlabels: {}\ndata: {}").splitlines()),
+            "k/a.yaml": GOOD,
+        },
+        "k",
+        "k/kustomization.yaml:10",
+        "has the key 'data' twice (first in line 8): keep one",
+    ),
+    "a patch of the kustomization that is no YAML": (
+        {
+            "k/kustomization.yaml": "resources: [a.yaml]\npatches:\n- target: {kind: ConfigMap}\n  patch: |-\n    a: b\n    - c\n",
+            "k/a.yaml": GOOD,
+        },
+        "k",
+        "k/kustomization.yaml:6",
+        "is not valid YAML",
+    ),
+    "a number in a transformer": (
+        {
+            "k/kustomization.yaml": "resources: [a.yaml]\ntransformers: [t.yaml]\n",
+            "k/a.yaml": GOOD,
+            "k/t.yaml": "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: t}\ntarget: {kind: ConfigMap}\npatch: |\n"
+            "  - op: add\n    path: /data\n    value: {a: 1e310}\n",
+        },
+        "k",
+        "k/t.yaml:8",
+        "1e310 is no finite number (quote it)",
     ),
     "a broken file in a kustomization": (
         {"k/kustomization.yaml": "resources: [a.yaml]\n", "k/a.yaml": GOOD + "data: {a: [}\n"},
@@ -108,6 +195,22 @@ def test_problem_names_file_line_and_reason(name: str, tmp_path: Path) -> None:
     assert shown.removeprefix(f"{tmp_path}/") == place
     assert message in problem["message"]
     assert "\n" not in problem["message"]
+
+
+def test_a_base_that_does_not_build_is_one_problem_of_all_its_targets(estate: Path) -> None:
+    edit_file(
+        estate / "base/runtime/kustomization.yaml",
+        {"replace": "configurations:\n", "with": "patches:\n- path: gone.yaml\nconfigurations:\n"},
+    )
+    gone = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: ClusterTrainingRuntime\nmetadata: {name: gone}\n"
+    (estate / "base/runtime/gone.yaml").write_text(gone, encoding="utf-8")
+    overlays = sorted((estate / "overlays").glob("*-*"))
+    status, document = report(*overlays, estate / "clusters/v100-ib")
+    (problem,) = document["problems"]
+    line = line_of(estate / "base/runtime/kustomization.yaml", "gone.yaml")
+    assert (status, problem["file"], problem["line"]) == (2, "base/runtime/kustomization.yaml", line)
+    assert problem["targets"] == ["clusters/v100-ib", *(f"overlays/{path.name}" for path in overlays)]
+    assert "no resource matches strategic merge patch" in problem["message"]
 
 
 def test_the_rest_of_the_check_goes_on(tmp_path: Path) -> None:

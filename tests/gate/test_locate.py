@@ -614,6 +614,70 @@ def test_the_line_that_sets_a_field(name: str, tmp_path: Path) -> None:
     assert f"{place.file.relative_to(tmp_path)}:{place.line}" == expected
 
 
+# The field itself is wrong: who made it, not who gave it a value.
+UNKNOWN: dict[str, dict[str, str]] = {
+    "made by a replacement": settings(
+        "replacements: [{path: r.yaml}]\n",
+        one_yaml="apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {a: b}\n",
+        r_yaml="source: {kind: ConfigMap, name: one, fieldPath: data.a}\ntargets:\n- select: {kind: ConfigMap, name: settings}\n"
+        "  options: {create: true}\n  fieldPaths:\n  - data.other\n  - dta # HERE\n",
+    ),
+    "filled by a replacement, made by a patch": settings(
+        "patches: [{path: p.yaml}]\nreplacements: [{path: r.yaml}]\n",
+        one_yaml="apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {a: b}\n",
+        p_yaml=PATCH.replace("data:\n  mode: fast # HERE", "dta: x # HERE"),
+        r_yaml="source: {kind: ConfigMap, name: one, fieldPath: data.a}\n"
+        "targets: [{select: {kind: ConfigMap, name: settings}, fieldPaths: [dta]}]\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_the_line_that_makes_an_unknown_field(name: str, tmp_path: Path) -> None:
+    expected = write(tmp_path, {"clusters/README.md": "", **UNKNOWN[name]})
+    _, document = report(tmp_path)
+    assert [(each["rule"], f"{each['file']}:{each['line']}") for each in document["findings"]] == [("schema/valid", expected)]
+
+
+BROKEN = "import tensorflow as tf\nprint(1)\ntf.constant(1) # HERE\nstrategy = tf.distribute.MultiWorkerMirroredStrategy()\n"
+# A ConfigMap with a script that does something before its strategy.
+SCRIPTS: dict[str, dict[str, str]] = {
+    "in a block of an object": {
+        "kustomization.yaml": "resources: [code.yaml]\n",
+        "code.yaml": f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: code}}\ndata:\n  train.py: |\n\n{indented(BROKEN, 6)}",
+    },
+    "in a file that is checked as it stands": {
+        "code.yaml": f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: code}}\ndata:\n  other: x\n  train.py: |2-\n{indented(BROKEN, 4)}",
+    },
+    "in one line": {
+        "kustomization.yaml": "resources: [code.yaml]\n",
+        "code.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: code}\ndata:\n  other: x\n"
+        + f'  train.py: "{BROKEN.replace(" # HERE", "").replace(chr(10), chr(92) + "n")}" # HERE\n',
+    },
+    "in a patch": {
+        "kustomization.yaml": "resources: [code.yaml]\npatches:\n- target: {kind: ConfigMap}\n  patch: |\n    apiVersion: v1\n    kind: ConfigMap\n"
+        f"    metadata: {{name: any}}\n    data:\n      train.py: |-\n{indented(BROKEN, 8)}",
+        "code.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: code}\ndata: {train.py: ''}\n",
+    },
+    "in a literal of a generator": {
+        "kustomization.yaml": f"configMapGenerator:\n- name: code\n  literals:\n  - |\n{indented('train.py=' + BROKEN, 4)}",
+    },
+    "in a file of a generator": {
+        "kustomization.yaml": "resources: [base]\nnamePrefix: a-\n",
+        "base/kustomization.yaml": "configMapGenerator: [{name: code, files: [train.py=code/main.py]}]\n",
+        "base/code/main.py": BROKEN,
+    },
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_the_line_of_a_script(name: str, tmp_path: Path) -> None:
+    expected = write(tmp_path, {"clusters/README.md": "", **SCRIPTS[name]})
+    _, document = report(tmp_path)
+    found = [f"{each['file']}:{each['line']}" for each in document["findings"] if each["rule"] == "script/strategy-first"]
+    assert found == [expected], document
+
+
 REMOVALS: dict[str, dict[str, str]] = {
     "never there: the nearest ancestor in the base": {
         "kustomization.yaml": "resources: [runtime.yaml]\n",

@@ -72,3 +72,101 @@ def test_editing_the_line_that_is_named_changes_the_value(build: str, estate: Pa
         if words[(file, line)] not in str(get(after[number], path))
     ]
     assert missed == []
+
+
+OVERLAYS = ["overlays/ib-kueue", "overlays/ib-volcano", "overlays/no-ib-kueue", "overlays/no-ib-volcano"]
+COMPONENTS = "base/components"
+# name: (the file to edit, what is replaced there by what, targets, rule, file and text of the line that is named, what it reaches)
+FAULTS: dict[str, tuple[str, str, str, list[str], str, str, str, set[str]]] = {
+    "a base": (
+        "base/runtime/runtime.yaml",
+        "backoffLimit: 0",
+        "backoffLimit: 2",
+        OVERLAYS,
+        "jobset/backoff-limit-zero",
+        "base/runtime/runtime.yaml",
+        "backoffLimit: 2",
+        set(OVERLAYS),
+    ),
+    "a base's TrainJob": (
+        "base/trainjob/trainjob.yaml",
+        "numNodes: 2",
+        "numNodes: two",
+        OVERLAYS,
+        "schema/valid",
+        "base/trainjob/trainjob.yaml",
+        "numNodes: two",
+        set(OVERLAYS),
+    ),
+    "a component's operation": (
+        f"{COMPONENTS}/volcano/scheduler.yaml",
+        "value: volcano",
+        "value: 5",
+        OVERLAYS,
+        "schema/valid",
+        f"{COMPONENTS}/volcano/scheduler.yaml",
+        "value: 5",
+        {"overlays/ib-volcano", "overlays/no-ib-volcano"},
+    ),
+    "a component's replacement": (
+        f"{COMPONENTS}/infiniband/nccl.yaml",
+        'sourceValue: "0"',
+        'sourceValue: "1"',
+        OVERLAYS,
+        "infiniband/not-disabled",
+        f"{COMPONENTS}/infiniband/nccl.yaml",
+        'sourceValue: "1"',
+        {"overlays/ib-kueue", "overlays/ib-volcano"},
+    ),
+    "an overlay's patch": (
+        "overlays/ib-volcano/trainjob/kustomization.yaml",
+        "value: tensorflow-distributed-volcano-ib",
+        "value: 5",
+        OVERLAYS,
+        "schema/valid",
+        "overlays/ib-volcano/trainjob/kustomization.yaml",
+        "value: 5",
+        {"overlays/ib-volcano"},
+    ),
+    "a cluster's fact that a component copies": (
+        "clusters/v100-ib/runtimes/network.yaml",
+        "interface: net",
+        "interface: eth",
+        ["clusters/v100-ib"],
+        "network/interface",
+        "clusters/v100-ib/runtimes/network.yaml",
+        "interface: eth",
+        {"clusters/v100-ib", "clusters/v100-ib/runs/one-node", "clusters/v100-ib/runs/reference"},
+    ),
+    "a cluster's run": (
+        "clusters/lab/runs/more-nodes/trainjob.yaml",
+        "name: tensorflow-distributed-",
+        "name: tensorflow-undistributed-",
+        ["clusters/lab"],
+        "trainer/runtime-exists",
+        "clusters/lab/runs/more-nodes/trainjob.yaml",
+        "name: tensorflow-undistributed-",
+        {"clusters/lab", "clusters/lab/runs/more-nodes"},
+    ),
+    "a script of a run": (
+        "clusters/lab/runs/own-script/digits.py",
+        "import tensorflow as tf",
+        "import tensorflow as tf; tf.constant(1)",
+        ["clusters/lab"],
+        "script/strategy-first",
+        "clusters/lab/runs/own-script/digits.py",
+        "import tensorflow as tf; tf.constant(1)",
+        {"clusters/lab"},
+    ),
+}
+
+
+@pytest.mark.parametrize("layer", FAULTS)
+def test_a_fault_of_each_layer_is_told_at_its_line(layer: str, estate: Path) -> None:
+    file, old, new, targets, rule, named, text, reached = FAULTS[layer]
+    edit_file(estate / file, {"replace": old, "with": new})
+    _, document = report(*(estate / target for target in targets))
+    assert document["problems"] == []
+    found = [finding for finding in document["findings"] if finding["rule"] == rule]
+    assert {(finding["file"], finding["line"]) for finding in found} == {(named, line_of(estate / named, text))}
+    assert {target for finding in found for target in finding["targets"]} == reached

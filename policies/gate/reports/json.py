@@ -26,7 +26,12 @@ def render(outcome: Outcome) -> str:
             for waived in outcome.waived
         ],
         "problems": [
-            {"message": problem.message, "file": shown(outcome.root, problem.file) or None, "line": problem.line}
+            {
+                "message": problem.message,
+                "targets": problem.targets,
+                "file": shown(outcome.root, problem.file) or None,
+                "line": problem.line,
+            }
             for problem in outcome.problems
         ],
         "summary": {

@@ -55,6 +55,8 @@ def _problems(outcome: Outcome) -> Iterator[Text]:
     for problem in outcome.problems:
         where = place(outcome, problem)
         yield Text(f"  {clean(where + ': ' if where else '')}{clean(problem.message)}")
+        if problem.targets:
+            yield Text(f"      in: {clean(', '.join(problem.targets))}", style="dim")
 
 
 def _finding(finding: Finding, width: int) -> Iterator[Text]:
