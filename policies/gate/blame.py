@@ -1,4 +1,7 @@
-"""Where a build fails: the innermost kustomization that does, and the first of its entries without which it does not."""
+"""Which entry of a kustomization does something: kustomize is asked, with the entries left away from the last to the first.
+
+Where a build fails it is the first without which it does not, in the innermost kustomization that fails.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,8 @@ _FIELDS = (
     "replacements",
     "transformers",
 )
-_Entry = tuple[Layer, str, int]
+# The kustomization, the field, and the index in it.
+Entry = tuple[Layer, str, int]
 
 
 def innermost(folder: Path, build: Callable[[Path], Any]) -> GateError | None:
@@ -43,22 +47,48 @@ def innermost(folder: Path, build: Callable[[Path], Any]) -> GateError | None:
 
 def place(folder: Path, words: str, build: Callable[[Path], Any]) -> Place | None:
     """The entry that makes the build of a folder fail, or the file that kustomize names."""
+
+    def fails(at: Path) -> bool:
+        try:
+            build(at)
+        except GateError:
+            return True
+        return False
+
     with contextlib.suppress(GateError, OSError, ValueError):
-        outermost = kustomization.layer(folder.resolve())
-        entries = list(_entries(outermost))
-        with mirror.mirrored(folder) as copied:
-            first = _first_failing(folder.resolve(), entries, copied, build)
-        if first:
-            this, field, index = first
+        if found := entry(folder, fails):
+            this, field, index = found
             return Place(file=this.file, line=this.document.line((field, index)))
         for quoted in re.findall(r"'([^'\n]{1,200})'|\"([^\"\n]{1,200})\"|File: (\S{1,200})", words):
-            file = (outermost.folder / next(filter(None, quoted), "")).resolve()
+            file = (folder.resolve() / next(filter(None, quoted), "")).resolve()
             if file.is_file():
                 return Place(file=file)
     return None
 
 
-def _entries(this: Layer) -> Iterator[_Entry]:
+def entry(folder: Path, holds: Callable[[Path], bool]) -> Entry | None:
+    """The first entry of a kustomization, or of its components, with which something holds for a copy of it.
+
+    None where it holds without any of them. Raises GateError where the kustomization cannot be read.
+    """
+    outermost = kustomization.layer(folder.resolve())
+    entries = list(_entries(outermost))
+    with mirror.mirrored(folder) as copied:
+
+        def holds_with(count: int) -> bool:
+            _leave(entries, entries[:count], copied)
+            return holds(copied.at(outermost.folder))
+
+        if not entries or holds_with(0):
+            return None
+        without, included = 0, len(entries)
+        while included - without > 1:
+            middle = (without + included) // 2
+            without, included = (without, middle) if holds_with(middle) else (middle, included)
+    return entries[included - 1]
+
+
+def _entries(this: Layer) -> Iterator[Entry]:
     """What a layer and its components apply, in that order."""
     for field in _FIELDS:
         listed = this.value.get(field)
@@ -68,30 +98,12 @@ def _entries(this: Layer) -> Iterator[_Entry]:
                 yield from _entries(kustomization.layer((this.folder / entry).resolve()))
 
 
-def _first_failing(folder: Path, entries: Sequence[_Entry], copied: mirror.Mirror, build: Callable[[Path], Any]) -> _Entry | None:
-    """The first entry with which, after all before it, the build fails; None where it fails without any."""
-
-    def fails(count: int) -> bool:
-        kept: dict[Path, set[tuple[str, int]]] = {folder: set(), **{this.folder: set() for this, _, _ in entries}}
-        for this, field, index in entries[:count]:
-            kept[this.folder].add((field, index))
-        for each, applied in kept.items():
-            this = kustomization.layer(each)
-            value = copy.deepcopy(this.value)
-            for field in _FIELDS:
-                if isinstance(value.get(field), list):
-                    value[field] = [entry for index, entry in enumerate(value[field]) if (field, index) in applied]
-            copied.write(this.file, json.dumps(value, ensure_ascii=False).encode())
-        try:
-            build(copied.at(folder))
-        except GateError:
-            return True
-        return False
-
-    if not entries or fails(0):
-        return None
-    works, broken = 0, len(entries)
-    while broken - works > 1:
-        middle = (works + broken) // 2
-        works, broken = (works, middle) if fails(middle) else (middle, broken)
-    return entries[broken - 1]
+def _leave(entries: Sequence[Entry], kept: Sequence[Entry], copied: mirror.Mirror) -> None:
+    """Writes the kustomizations of the copy with some of their entries only."""
+    left = {(this.folder, field, index) for this, field, index in kept}
+    for this in {this.folder: this for this, _, _ in entries}.values():
+        value = copy.deepcopy(this.value)
+        for field in _FIELDS:
+            if isinstance(value.get(field), list):
+                value[field] = [each for index, each in enumerate(value[field]) if (this.folder, field, index) in left]
+        copied.write(this.file, json.dumps(value, ensure_ascii=False).encode())

@@ -261,13 +261,13 @@ def _entries(this: Layer) -> Iterator[tuple[FieldPath, str]]:
                 yield (field, index, "env"), mapping["env"]
 
 
-def transformers(this: Layer) -> Iterator[tuple[Path, yaml.Node, dict[str, Any]]]:
-    """(file, node, value) of what the layer's transformers are configured with, inline or in files, in their order."""
+def transformers(this: Layer) -> Iterator[tuple[int, Path, yaml.Node, dict[str, Any]]]:
+    """(index of the entry, file, node, value) of what the layer's transformers are configured with, in their order."""
     for index, _ in enumerate(this.value.get("transformers") or []):
         for file, node in _configurations(this, "transformers", index):
             value = source.construct(node, file)
             if isinstance(value, dict):
-                yield file, node, value
+                yield index, file, node, value
 
 
 def _configurations(this: Layer, field: str, index: int) -> list[tuple[Path, yaml.Node]]:

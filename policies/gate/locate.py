@@ -19,7 +19,7 @@ from typing import Any
 
 import yaml
 
-from gate import kustomization, marks, parts, render, source
+from gate import blame, kustomization, marks, parts, render, source
 from gate.kustomization import Layer
 from gate.model import Fault, FieldPath, GateError, Manifest, Place, Resource, get
 
@@ -131,9 +131,22 @@ class _Walk:
         """Of a field that a layer took away, or whose mapping it emptied."""
         candidates = list(self._layers())
         for this, after, before in candidates:
-            if parts.resolve(before or {}, self.wanted) is not parts.NOTHING:
-                return self._within(this, self.wanted, after, before)
+            if before is not None and parts.resolve(before, self.wanted) is not parts.NOTHING:
+                return self._removal(this, after, before)
         return self._deeper_patch(candidates)
+
+    def _removal(self, this: Layer, after: Manifest, before: Manifest) -> Place:
+        """Where a layer takes the field away: the entry without which it is there."""
+
+        def gone(folder: Path) -> bool:
+            return parts.resolve(self._same(render.kustomize(folder), after), self.wanted) is parts.NOTHING
+
+        found = blame.entry(this.folder, gone)
+        if not found:
+            return self._within(this, self.wanted, after, before)
+        layer, field, index = found
+        patched = parts.patched(layer, self.wanted, after, before, self.wanted, entry=(field, index))
+        return next((place for place, _ in patched), Place(file=layer.file, line=layer.document.line((field, index))))
 
     def _setting(self, this: Layer) -> Place | None:
         """Where a layer sets the namespace or the number of replicas that the object has."""

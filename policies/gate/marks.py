@@ -210,7 +210,7 @@ class _Copy:
         self.written: list[Written] = []
         self.rank = 0
         self.layers = {layer.folder: layer for layer in kustomization.walk(folder)}
-        self.selected = any("labelSelector" in text or "annotationSelector" in text for text in self._texts())
+        self.selectors = " ".join(found for text in self._texts() for found in re.findall(r"(?:label|annotation)Selector.*\n?.*", text))
         self.done: set[Path] = set()
         with mirror.mirrored(folder) as copied:
             self._write = copied.write
@@ -273,7 +273,7 @@ class _Copy:
                         get(value, path[:-1])[path[-1]] = new
 
     def _text(self, folder: Path, file: Path, text: str, node: yaml.Node, path: FieldPath) -> str | None:
-        if self.selected and _LABELS & set(path):
+        if _LABELS & set(path) and str(path[-1]) in self.selectors:
             return None
         quote = text[-1] if len(text) > 1 and text[-1] in "'\"" and "literals" in path else ""  # a literal's quotes are taken away
         return text.removesuffix(quote) + self._new(file, node) + quote
@@ -375,7 +375,7 @@ class _Copy:
             return False
         if last == "name" and path[-2:-1] == ("metadata",):
             return False
-        if {"labels", "annotations"} & set(path[-2:]) and (self.selected or "kustomize" in last or "config.kubernetes.io" in last):
+        if {"labels", "annotations"} & set(path[-2:]) and (last in self.selectors or "kustomize" in last or "config.kubernetes.io" in last):
             return False
         return not (last in _KEYS and len(path) > 1 and (path[-2] == "-" or path[-2].isdigit()))
 

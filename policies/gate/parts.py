@@ -76,14 +76,17 @@ def indices(value: Any, path: Selectors) -> FieldPath:
 def parts(this: Layer, path: Selectors, after: Manifest, before: Manifest, wanted: Selectors) -> Iterator[tuple[Place, int]]:
     """Places in a layer that set `path`, the last applied first, and how many steps of `wanted` each touches."""
     yield from _replacements(this, path, after, before)
-    yield from _patches(this, path, after, before, wanted)
+    yield from patched(this, path, after, before, wanted)
     for component in reversed(this.components):
         if component.is_dir():
             yield from parts(kustomization.layer(component), path, after, before, wanted)
 
 
-def _patches(this: Layer, path: Selectors, after: Manifest, before: Manifest, wanted: Selectors) -> Iterator[tuple[Place, int]]:
-    for target, file, node, value in reversed(list(patch_documents(this))):
+def patched(
+    this: Layer, path: Selectors, after: Manifest, before: Manifest, wanted: Selectors, entry: FieldPath | None = None
+) -> Iterator[tuple[Place, int]]:
+    """The same of the patches only, or of one entry."""
+    for target, file, node, value in reversed(list(patch_documents(this, entry))):
         if isinstance(value, list):
             if _targets(target, after, before):
                 yield from _json6902(file, node, value, path, after, before, wanted)
@@ -95,10 +98,12 @@ def _patches(this: Layer, path: Selectors, after: Manifest, before: Manifest, wa
                 yield Place(file=file, line=at), deep
 
 
-def patch_documents(this: Layer) -> Iterator[tuple[dict[str, Any] | None, Path, yaml.Node, Any]]:
-    """(target, file, node, value) of every patch of a layer and of its transformers, in the order of application."""
-    yield from _patch_documents(this.folder, this.file, this.document.node, this.value)
-    for file, node, value in kustomization.transformers(this):
+def patch_documents(this: Layer, entry: FieldPath | None = None) -> Iterator[tuple[dict[str, Any] | None, Path, yaml.Node, Any]]:
+    """(target, file, node, value) of every patch of a layer and of its transformers, or of one entry, as they are applied."""
+    yield from _patch_documents(this.folder, this.file, this.document.node, this.value, entry)
+    for number, file, node, value in kustomization.transformers(this):
+        if entry not in (None, ("transformers", number)):
+            continue
         target = value.get("target")
         for at in (("patch",), ("jsonOp",), ("patches",)):
             if isinstance(get(value, at), str) and (scalar := source.child(node, at)):
@@ -110,11 +115,13 @@ def patch_documents(this: Layer) -> Iterator[tuple[dict[str, Any] | None, Path, 
 
 
 def _patch_documents(
-    folder: Path, file: Path, node: yaml.Node, value: Manifest
+    folder: Path, file: Path, node: yaml.Node, value: Manifest, only: FieldPath | None
 ) -> Iterator[tuple[dict[str, Any] | None, Path, yaml.Node, Any]]:
     for field in ("patchesStrategicMerge", "patches", "patchesJson6902"):
         for index, entry in enumerate(value.get(field) or []):
             at: FieldPath = (field, index)
+            if only not in (None, at):
+                continue
             inline: Any
             name: Any
             if isinstance(entry, str):
@@ -149,7 +156,7 @@ _SETTINGS: dict[str, tuple[str, FieldPath]] = {
 def settings(this: Layer, field: str) -> Iterator[tuple[Any, Place]]:
     """What a layer, its transformers and its components write in a field, the last applied first; of lists the elements."""
     kind, path = _SETTINGS[field]
-    for file, node, value in reversed(list(kustomization.transformers(this))):
+    for _, file, node, value in reversed(list(kustomization.transformers(this))):
         if value.get("kind") == kind and get(value, path) is not None:
             yield get(value, path), Place(file=file, line=source.line_of(node, path))
     written = this.value.get(field)

@@ -337,6 +337,13 @@ FIELDS: dict[str, tuple[FieldPath, dict[str, str]]] = {
             more__t_yaml=transformer("PatchTransformer", f"target: {{kind: ConfigMap}}\npatch: |\n{indented(PATCH)}"),
         ),
     ),
+    "a label beside one that is selected by": (
+        ("metadata", "labels", "team"),
+        web(
+            "labels:\n- pairs:\n    team: blue # HERE\n    other: x\npatches:\n- {target: {labelSelector: app=web}, path: p.yaml}\n",
+            p_yaml="- {op: add, path: /metadata/labels/team, value: red}\n",
+        ),
+    ),
     # what a patch is of
     "a patch of what has a label": (
         (*WEB, "image"),
@@ -588,11 +595,16 @@ FIELDS: dict[str, tuple[FieldPath, dict[str, str]]] = {
         ),
     ),
     "an openapi file that merges lists": (
-        (*ENV_PATH, 1, "value"),
+        ("spec", "parts", 1, "size"),
         {
-            "kustomization.yaml": "resources: [runtime.yaml]\npatches: [{path: p.yaml}]\n",
-            "runtime.yaml": RUNTIME.replace("value: plain}", "value: plain} # HERE"),
-            "p.yaml": "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: ClusterTrainingRuntime\nmetadata: {name: torch}\nspec: {mlPolicy: {numNodes: 2}}\n",
+            "kustomization.yaml": "resources: [w.yaml]\nopenapi: {path: s.json}\npatches: [{path: p.yaml}]\n",
+            "w.yaml": "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec:\n  parts:\n  - name: a\n    size: big # HERE\n"
+            "  - name: b\n    size: small\n",
+            "p.yaml": "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec:\n  parts:\n  - {name: b, size: big}\n",
+            "s.json": """{"definitions": {"com.example.Widget": {
+              "x-kubernetes-group-version-kind": [{"group": "example.com", "kind": "Widget", "version": "v1"}],
+              "properties": {"spec": {"properties": {"parts": {"type": "array", "items": {"type": "object"},
+              "x-kubernetes-patch-merge-key": "name", "x-kubernetes-patch-strategy": "merge"}}}}}}}""",
         },
     ),
 }
@@ -696,6 +708,21 @@ REMOVALS: dict[str, dict[str, str]] = {
         "kustomization.yaml": "resources: [runtime.yaml]\npatches:\n- path: patch.yaml\n  target: {kind: ClusterTrainingRuntime}\n",
         "runtime.yaml": RUNTIME,
         "patch.yaml": "- op: remove\n  path: /spec/template/spec/replicatedJobs/0/template/metadata/labels/trainer.kubeflow.org~1trainjob-ancestor-step # HERE\n",
+    },
+    "removed by one of several patches that patterns and labels select": {
+        "kustomization.yaml": "resources: [runtime.yaml]\npatches:\n- {path: one.yaml, target: {name: 't[a-z]+', labelSelector: trainer.kubeflow.org/framework=torch}}\n"
+        "- {path: two.yaml, target: {name: 't[a-z]{9}'}}\n- {path: two.yaml, target: {labelSelector: trainer.kubeflow.org/framework=jax}}\n",
+        "runtime.yaml": RUNTIME,
+        "one.yaml": "- {op: remove, path: /spec/template/spec/replicatedJobs/0/template/metadata} # HERE\n",
+        "two.yaml": "- {op: remove, path: /spec/template/spec/replicatedJobs/0/template/metadata}\n",
+    },
+    "removed by a transformer": {
+        "kustomization.yaml": "resources: [runtime.yaml]\ntransformers: [t.yaml]\n",
+        "runtime.yaml": RUNTIME,
+        "t.yaml": transformer(
+            "PatchTransformer",
+            "target: {kind: ClusterTrainingRuntime}\npatch: |\n  - op: remove\n    path: /spec/template/spec/replicatedJobs/0/template/metadata # HERE\n",
+        ),
     },
     "removed by a null in a strategic patch": {
         "kustomization.yaml": "resources: [settings.yaml, middle]\n",
