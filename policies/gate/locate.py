@@ -35,7 +35,7 @@ def locate(fault: Fault) -> Place:
     resource = fault.resource
     try:
         if not resource.unit.kustomization:
-            return _in_file(source.load(resource.unit.path)[resource.document].node, resource, fault.path)
+            return Place(file=resource.unit.path, line=source.line_of(_item(resource), fault.path))
         return _in_build(resource, fault.path, key=fault.key)
     except GateError:
         return _fallback(resource)
@@ -52,7 +52,7 @@ def text(resource: Resource, path: FieldPath) -> tuple[Path, list[int]]:
             return written.file, list(range(written.line, written.line + count))
         node, file = (written.node, written.file) if written else (None, Path())
     else:
-        node, file = source.child(source.load(resource.unit.path)[resource.document].node, path), resource.unit.path
+        node, file = source.child(_item(resource), path), resource.unit.path
     if isinstance(node, yaml.ScalarNode):
         lines = source.text_lines(node, file)
         return file, (lines + [lines[-1]] * count)[:count]
@@ -65,7 +65,7 @@ def _in_build(resource: Resource, path: FieldPath, *, key: bool) -> Place:
     while get(resource.manifest, found) is None:
         found = found[:-1]
     walk = _Walk(resource, path)
-    with contextlib.suppress(GateError):
+    with contextlib.suppress(GateError, OSError):
         if found != path and (place := walk.removed()):
             return place
     built = marks.marked(resource.unit.path)
@@ -86,14 +86,14 @@ def _fallback(resource: Resource) -> Place:
     return Place(file=file or resource.unit.path)
 
 
-def _in_file(node: yaml.Node, resource: Resource, path: FieldPath) -> Place:
-    """In a plain file: below the item where the document is a List."""
-    if isinstance(node, yaml.MappingNode) and (items := source.child(node, ("items",))):
-        for item in getattr(items, "value", []):
-            wanted = ((("metadata", "name"), resource.name), (("kind",), resource.kind), (("metadata", "namespace"), resource.namespace))
-            if all(getattr(source.child(item, at), "value", "") == value for at, value in wanted):
-                node = item
-    return Place(file=resource.unit.path, line=source.line_of(node, path))
+def _item(resource: Resource) -> yaml.Node:
+    """The object in a plain file: the item where the document is a List."""
+    node = source.load(resource.unit.path)[resource.document].node
+    wanted = ((_NAME, resource.name), (("kind",), resource.kind), (_NAMESPACE, resource.namespace))
+    for item in getattr(source.child(node, ("items",)), "value", []):
+        if all(getattr(source.child(item, at), "value", "") == value for at, value in wanted):
+            node = item
+    return node
 
 
 class _Walk:

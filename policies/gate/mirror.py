@@ -36,6 +36,8 @@ def mirrored(folder: Path) -> Iterator[Mirror]:
     with tempfile.TemporaryDirectory() as name:
         mirror = Mirror(Path(name).resolve())
         for file in dict.fromkeys(file for layer in kustomization.walk(folder) for file in kustomization.read(layer)):
+            if not file.is_file():
+                continue
             size += file.stat().st_size
             if size > _MOST_BYTES:
                 raise GateError("reads too much to be copied", file=folder)

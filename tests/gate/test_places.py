@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gate import locate, render
 from gate.model import Fault, FieldPath, Resource, Unit, get
@@ -170,3 +173,73 @@ def test_a_fault_of_each_layer_is_told_at_its_line(layer: str, estate: Path) -> 
     found = [finding for finding in document["findings"] if finding["rule"] == rule]
     assert {(finding["file"], finding["line"]) for finding in found} == {(named, line_of(estate / named, text))}
     assert {target for finding in found for target in finding["targets"]} == reached
+
+
+CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, labels: {app: web}}\ndata:\n"
+COMPONENT = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n"
+OPERATION = "- {op: replace, path: /data/mode, value: VALUE}\n"
+# Ways in which a kustomization sets data.mode of a ConfigMap to VALUE, and one in which it touches another field.
+WAYS: dict[str, dict[str, str]] = {
+    "strategic": {"": "patches: [{path: p.yaml}]\n", "p.yaml": CONFIG_MAP + "  mode: VALUE\n"},
+    "strategic, inline": {
+        "": "patches:\n- target: {labelSelector: app=web}\n  patch: |\n    kind: ConfigMap\n    apiVersion: v1\n    metadata: {name: x}\n"
+        "    data:\n      mode: VALUE\n"
+    },
+    "operations": {"": "patches: [{path: p.yaml, target: {kind: ConfigMap}}]\n", "p.yaml": OPERATION},
+    "operations, old": {
+        "": "patchesJson6902: [{path: p.yaml, target: {version: v1, kind: ConfigMap, name: settings}}]\n",
+        "p.yaml": OPERATION,
+    },
+    "component": {
+        "": "components: [c]\n",
+        "c/kustomization.yaml": COMPONENT + "patches: [{path: p.yaml}]\n",
+        "c/p.yaml": CONFIG_MAP + "  mode: VALUE\n",
+    },
+    "transformer": {
+        "": "transformers: [t.yaml]\n",
+        "t.yaml": "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: t}\ntarget: {name: set.*}\npatch: |-\n  " + OPERATION,
+    },
+    "replacement": {
+        "": "resources: [s.yaml]\nreplacements:\n- source: {kind: ConfigMap, name: s, fieldPath: data.from}\n"
+        "  targets: [{select: {kind: ConfigMap, name: settings}, fieldPaths: [data.mode]}]\n",
+        "s.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: s, annotations: {config.kubernetes.io/local-config: 'true'}}\n"
+        "data: {from: VALUE}\n",
+    },
+    "another object's": {"": "patches: [{path: p.yaml, target: {kind: 'Config', name: settings}}]\n", "p.yaml": OPERATION},
+    "another field": {
+        "": "patches: [{path: p.yaml, target: {kind: ConfigMap}}]\n",
+        "p.yaml": OPERATION.replace("replace", "add").replace("mode", "x"),
+    },
+}
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(st.sampled_from(sorted(WAYS)), st.sampled_from(["slow", "fast"]), st.booleans()), min_size=1, max_size=4))
+def test_editing_the_line_changes_the_value_whatever_layers_do(layers: list[tuple[str, str, bool]]) -> None:
+    """Layers around one another, each sets the field in some way, perhaps to what it was, and perhaps changes the name."""
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        (root / "base").mkdir()
+        (root / "base/kustomization.yaml").write_text("resources: [settings.yaml]\n", encoding="utf-8")
+        (root / "base/settings.yaml").write_text(CONFIG_MAP + "  mode: slow\n", encoding="utf-8")
+        below = "base"
+        for number, (way, value, prefixed) in enumerate(layers):
+            for file, text in WAYS[way].items():
+                path = root / f"layer{number}" / (file or "kustomization.yaml")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                if not file:
+                    own = ", s.yaml" if "resources: [s.yaml]" in text else ""
+                    text = (
+                        text.replace("resources: [s.yaml]\n", "")
+                        + f"resources: [../{below}{own}]\n"
+                        + ("namePrefix: a-\n" if prefixed else "")
+                    )
+                path.write_text(text.replace("VALUE", value), encoding="utf-8")
+            below = f"layer{number}"
+        (resource,) = [each for each in rendered(root / below) if "from" not in each.manifest["data"]]
+        place = locate.locate(Fault(rule="", message="", resource=resource, path=("data", "mode")))
+        lines = place.file.read_text(encoding="utf-8").splitlines(keepends=True)
+        assert (count := len(re.findall("slow|fast", lines[place.line - 1]))) == 1, f"{count} values in {place}"
+        lines[place.line - 1] = re.sub("slow|fast", "edited", lines[place.line - 1])
+        place.file.write_text("".join(lines), encoding="utf-8")
+        assert [each["data"]["mode"] for each in render.kustomize(root / below) if "mode" in each["data"]] == ["edited"]
