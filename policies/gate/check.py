@@ -144,15 +144,20 @@ def _target(root: Path, path: Path, given: _Cluster | None) -> Target:
 def _cluster_target(name: str, path: Path) -> Target:
     own = facts.load(path / facts.FILE_NAME)
     units = _composed(path)
-    return Target(name=name, kind="cluster", path=path, units=units, facts=own, problems=_stray(path, units))
+    return Target(name=name, kind="cluster", path=path, units=units, facts=own, problems=_stray(own, units))
 
 
-def _stray(folder: Path, units: tuple[Unit, ...]) -> tuple[Problem, ...]:
+def _stray(own: Facts, units: tuple[Unit, ...]) -> tuple[Problem, ...]:
     """Manifests of a cluster that no kustomization holds: they would be judged by nobody and deployed by nobody."""
     if not units[0].kustomization:
         return ()
-    message = "stands in no kustomization, so nobody deploys it: list it in one, or remove it"
-    return tuple(Problem(message=message, file=unit.path) for unit in render.units(folder) if not unit.kustomization)
+    folder = own.file.parent
+    by_hand = [folder / name for name in own.value.get("appliedByHand", ())]
+    message = (
+        "stands in no kustomization, so nobody deploys it: list it in one, remove it, or name its folder in cluster.yaml's appliedByHand"
+    )
+    stray = [unit.path for unit in render.units(folder) if not unit.kustomization]
+    return tuple(Problem(message=message, file=path) for path in stray if not any(each in path.parents for each in by_hand))
 
 
 def _composed(folder: Path) -> tuple[Unit, ...]:

@@ -199,7 +199,8 @@ def _resources(target: Path) -> list[engine.Resource]:
 def why(trainjob: str | None, kubeconfig: Path | None, context: str | None, format_: str, causes: bool) -> None:
     """Say why a live TRAINJOB does not train: what it waits for or died of, and what to do. Reads the cluster, changes nothing.
 
-    Without TRAINJOB, or with NAMESPACE/ alone: all TrainJobs that are not Complete.
+    Where there is no TrainJob of that name, the JobSet is meant. Without TRAINJOB, or with NAMESPACE/ alone: all TrainJobs that
+    are not Complete.
 
     \b
     Exit status: 0 it trains, is complete or waits its turn; 1 it failed or somebody must act; 2 the cluster could not be asked.

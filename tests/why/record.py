@@ -27,12 +27,11 @@ def lean(found: snapshot.Snapshot) -> dict[str, Any]:
             "ClusterQueue": called != kueue,
             "Queue": called != volcano,
             "PodGroup": get(each, ("spec", "queue")) != volcano,
-            "Workload": not snapshot.owned(each, found.trainjob)
-            and (get(each, ("status", "admission", "clusterQueue")) or "none") != kueue,
+            "Workload": not snapshot.owned(each, found.root) and (get(each, ("status", "admission", "clusterQueue")) or "none") != kueue,
         }
         if others.get(kind):
             continue
-        if kind == "WorkloadPriorityClass" and called not in found.trainjob["metadata"].get("labels", {}).values():
+        if kind == "WorkloadPriorityClass" and called not in found.root["metadata"].get("labels", {}).values():
             continue
         each["metadata"].get("annotations", {}).pop("kubectl.kubernetes.io/last-applied-configuration", None)
         if kind == "Node":

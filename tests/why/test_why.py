@@ -250,6 +250,17 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
         "queue/kueue-label-place",
         "2 of its 2 pods are held back by scheduling gates (kueue.x-k8s.io/admission, kueue.x-k8s.io/topology): the queue label is on the pods, so Kueue queues each of them alone.",
     ),
+    "jobset-complete": ("jobset/complete", None, "It has been Completed for 21 s."),
+    "jobset-failed": (
+        "jobset/failed",
+        None,
+        "It failed 9 s ago, and may not restart (maxRestarts 0): worker 0 (js-failed-worker-0-0-hf8gk) ended with status 1, and wrote nothing.",
+    ),
+    "jobset-held": (
+        "kueue/never-fits",
+        "queue/within-quota",
+        "It asks for 4 of nvidia.com/gpu and 1 for what stands before it, and ClusterQueue faults-tour has 3 in all (flavor ml): it will never be admitted as it is.",
+    ),
     "preempted": (
         "kueue/preempted",
         None,

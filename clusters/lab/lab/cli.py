@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -14,11 +15,15 @@ from rich.console import Console
 from rich.table import Table
 
 from gate.model import GateError
-from lab import binaries, doctor, elsewhere, gitops, space, system
+from lab import binaries, doctor, elsewhere, gitops, images, space, system
 from lab import up as engine
 from lab import watch as watching
 from lab.model import Cluster, Lab, LabError, lab
+from lab.tour import guide
+from lab.tour.steps import STEPS
 
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+_STEPS = [each.name for each in STEPS]
 _KINDS = "nodes,deployments,clusterqueues.kueue.x-k8s.io,queues.scheduling.volcano.sh,trainjobs"
 
 
@@ -170,6 +175,41 @@ def logs(component: str, follow: bool, lines: int, kubeconfig: Path | None) -> N
         known = sorted({path.stem for path in file.parent.glob("*.log") if not kubeconfig} | {each.name for each in system.PROJECTS})
         raise LabError(f"no component {component}; there are {', '.join(known)}")
     os.execvp("tail", ["tail", f"--lines={lines}", *(["--follow=name"] if follow else []), str(file)])  # noqa: S606, S607
+
+
+@main.group()
+def tour() -> None:
+    """Be led through what lies below Trainer, on a real cluster."""
+
+
+@tour.command("jobset")
+@click.option("--step", metavar="STEP", type=click.Choice(_STEPS), help=f"Only this one, and what it needs: {', '.join(_STEPS)}.")
+@click.option("--output", metavar="DIR", default="jobset-tour", show_default=True, type=_FOLDER, help="Where the files are.")
+@click.option("--check", is_flag=True, help="Do nothing: say what your own cluster state and files of each step lack.")
+@click.option("--keep", is_flag=True, help="Leave what the tour made in the cluster.")
+@_kubeconfig("Go through the cluster of FILE instead of the lab.")
+def tour_jobset(step: str | None, output: Path, check: bool, keep: bool, kubeconfig: Path | None) -> None:
+    """JobSet and Kueue in eight steps, the two usual mistakes, and the same as TrainJobs.
+
+    Each step says what is to be seen and why, does it, verifies it from the cluster and leaves its file. On a terminal it waits for
+    you before each. Everything happens in the namespace ml, and goes at the end. With --check it verifies what you did yourself, with
+    the manifests of clusters/lab/tour/jobset as a pattern.
+
+    \b
+    Exit status: 0 every step is as it shall be; 1 one is not.
+    """
+    cluster: Cluster = elsewhere.elsewhere(kubeconfig) if kubeconfig else _running()
+    console = Console()
+    chosen = [each for each in STEPS if step in (None, each.name)]
+    if check:
+        raise SystemExit(0 if guide.checked(cluster, output, console, chosen) else 1)
+    if not kubeconfig:
+        images.bring(_running(), console, [images.busybox(guide.IMAGE)])
+    leader = guide.Guide(cluster, output, console, pause=console.is_terminal and sys.stdin.isatty())
+    with contextlib.suppress(KeyboardInterrupt):
+        leader.go(chosen, keep=keep)
+        return
+    raise SystemExit(130)
 
 
 def _running() -> Lab:

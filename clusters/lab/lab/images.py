@@ -58,6 +58,22 @@ def pause() -> Image:
     return Image(name=node.SANDBOX, made_from=_digest(doctor.BUSYBOX.read_bytes()), fill=fill, entrypoint=entrypoint)
 
 
+def busybox(name: str) -> Image:
+    """A shell and its tools, statically linked: Debian's, under the name of the published image."""
+    links = subprocess.run([doctor.BUSYBOX, "--list"], capture_output=True, text=True, check=True).stdout.split()
+
+    def fill(tar: tarfile.TarFile) -> None:
+        _add_folder(tar, "tmp", 0o1777)
+        _add_programs(tar, {"bin/busybox": doctor.BUSYBOX.resolve()})
+        for link in links:
+            info = tarfile.TarInfo(f"bin/{link}")
+            info.type, info.linkname = tarfile.SYMTYPE, "busybox"
+            if link != "busybox":
+                tar.addfile(info)
+
+    return Image(name=name, made_from=_digest(f"links {doctor.BUSYBOX.read_bytes()!r}".encode()), fill=fill, entrypoint=["sh"], user="0:0")
+
+
 def controller(name: str) -> Image:
     """The image of one upstream name, made of the program that its last part stands for."""
     part = name.rpartition("/")[2].partition(":")[0]

@@ -29,7 +29,7 @@ class Diagnosis:
         return int(self.state in ("stuck", "failed"))
 
 
-@cause("unknown", "stuck", todo="kubectl describe trainjob -n {namespace} {name}, and the objects in the tree above.")
+@cause("unknown", "stuck", todo="kubectl describe {kind} -n {namespace} {name}, and the objects in the tree above.")
 def _unknown(run: Snapshot) -> Seen | None:
     """None of these"""
     lacking = f" ({run.unread[0]})" if run.unread else ""
@@ -39,6 +39,7 @@ def _unknown(run: Snapshot) -> Seen | None:
 # the first that is recognised is the answer: what is over, what was never made, what has no quota, no pods, no node; then what runs
 CAUSES: tuple[Cause, ...] = (
     *trainer.OVER,
+    *jobset.OVER,
     *trainer.BEGUN,
     *kueue.CAUSES,
     *trainer.NOTHING,
@@ -56,11 +57,13 @@ CAUSES: tuple[Cause, ...] = (
     *training.END,
     _unknown,
 )
+_OF_A_JOBSET = tuple(each for each in CAUSES if each not in (*trainer.OVER, *trainer.BEGUN, *trainer.NOTHING))
 
 
 def diagnose(run: Snapshot) -> Diagnosis:
     """The first cause that is recognised in a snapshot."""
-    found, seen = next((each, seen) for each in CAUSES if (seen := each.look(run)) is not None)
+    tried = CAUSES if run.is_trainjob else _OF_A_JOBSET
+    found, seen = next((each, seen) for each in tried if (seen := each.look(run)) is not None)
     rule = (found.rule if seen.rule is None else seen.rule) or None
     own = "" if seen.rule else found.todo.format(**_names(run, seen))  # a rule that the message names says more
     fix = " ".join(rules.rules()[rule].fix.split()) if rule else ""
@@ -87,6 +90,7 @@ def _names(run: Snapshot, seen: Seen) -> dict[str, str]:
     return {
         "namespace": run.namespace,
         "name": run.name,
+        "kind": str(run.root["kind"]).lower(),
         "workload": name(run.workload) or "WORKLOAD",
         "cluster_queue": name(run.cluster_queue) or "CLUSTERQUEUE",
         "pod": pod,

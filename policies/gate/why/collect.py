@@ -53,13 +53,15 @@ class _Reader:
 
 
 def one(cluster: Cluster, namespace: str, called: str) -> Snapshot:
-    """Everything about one TrainJob. Raises GateError where there is none, with names that are near."""
-    _ask_for_trainer(cluster)
-    try:
-        job = cluster.object(KINDS["TrainJob"], called, namespace)
-    except Unreadable as error:
-        raise GateError(f"could not read TrainJob {namespace}/{called}: {error}") from error
+    """Everything about one TrainJob, or else the JobSet of that name. Raises GateError where there is neither, with names that are near."""
+    job = None
+    for kind in ("TrainJob", "JobSet"):
+        try:
+            job = job or cluster.object(KINDS[kind], called, namespace)
+        except Unreadable as error:
+            raise GateError(f"could not read {kind} {namespace}/{called}: {error}") from error
     if job is None:
+        _ask_for_trainer(cluster)
         raise GateError(_unknown(cluster, namespace, called))
     return _snapshots(cluster, [job], namespace)[0]
 
@@ -124,7 +126,7 @@ def _snapshots(cluster: Cluster, jobs: Sequence[Manifest], namespace: str | None
             now=now,
             namespace=str(job["metadata"]["namespace"]),
             name=name(job),
-            objects=[_lean(each) for each in [job, *ours] if _concerns(each, job, mine)],
+            objects=[_lean(each) for each in [job, *ours] if each is job or (_concerns(each, job, mine) and not _same(each, job))],
             groups=groups,
         )
         logs = _logs(reader, run, _LOGS if len(jobs) == 1 else _LOGS_OF_MANY)
@@ -174,6 +176,10 @@ def _concerns(each: Manifest, job: Manifest, mine: tuple[set[str], tuple[str, ..
         recent = snapshot.seen(each) >= snapshot.created(job)  # an earlier run may have had the name
         return recent and (about == run or get(each, ("involvedObject", "uid")) in uids or about.startswith(prefixes))
     return True
+
+
+def _same(one: Manifest, other: Manifest) -> bool:
+    return bool(get(one, ("metadata", "uid")) == get(other, ("metadata", "uid")))
 
 
 def _lean(manifest: Manifest) -> Manifest:

@@ -21,7 +21,7 @@ _MISSING = {
 
 
 def _waits(run: Snapshot) -> bool:
-    return bool(get(run.trainjob, ("spec", "suspend"))) and bool(run.queue)
+    return bool(get(run.root, ("spec", "suspend"))) and bool(run.queue)
 
 
 def _told(run: Snapshot) -> str:
@@ -58,7 +58,7 @@ def label_place(run: Snapshot) -> Seen | None:
 @cause("kueue/priority-class-missing", "stuck", rule="queue/workload-priority-class-exists")
 def priority_class(run: Snapshot) -> Seen | None:
     """There is no Workload, because the WorkloadPriorityClass does not exist"""
-    wanted = label(run.trainjob, _PRIORITY)
+    wanted = label(run.root, _PRIORITY)
     if not _waits(run) or run.workload or not wanted or run.one("WorkloadPriorityClass", wanted):
         return None
     if run.unknown("workloadpriorityclasses"):
@@ -78,11 +78,10 @@ def priority_class(run: Snapshot) -> Seen | None:
 )
 def no_workload(run: Snapshot) -> Seen | None:
     """Kueue has made no Workload for a run with a queue label"""
-    if not _waits(run) or run.workload or not run.older(run.trainjob, _PATIENCE) or run.unknown("workloads"):
+    if not _waits(run) or run.workload or not run.older(run.root, _PATIENCE) or run.unknown("workloads"):
         return None
     return Seen(
-        sentence=f"It waits in Kueue's queue {run.queue}, but Kueue has made no Workload for it in {run.age(run.trainjob)}"
-        f"{down(run, 'kueue')}."
+        sentence=f"It waits in Kueue's queue {run.queue}, but Kueue has made no Workload for it in {run.age(run.root)}{down(run, 'kueue')}."
     )
 
 
@@ -371,16 +370,16 @@ def waiting(run: Snapshot) -> Seen | None:
 @cause(
     "trainer/suspended",
     "stuck",
-    todo="Whoever suspended it can let it go on: kubectl patch trainjob -n {namespace} {name} --type=merge -p "
+    todo="Whoever suspended it can let it go on: kubectl patch {kind} -n {namespace} {name} --type=merge -p "
     '\'{{"spec":{{"suspend":false}}}}\'',
 )
 def suspended(run: Snapshot) -> Seen | None:
     """Somebody suspended it"""
-    if not get(run.trainjob, ("spec", "suspend")):
+    if not get(run.root, ("spec", "suspend")):
         return None
-    since = condition(run.trainjob, "Suspended") or {}
+    since = condition(run.root, "Suspended") or {}
     return Seen(
-        sentence=f"It has been suspended (spec.suspend: true) for {run.age(since.get('lastTransitionTime') or run.trainjob)}, and no "
+        sentence=f"It has been suspended (spec.suspend: true) for {run.age(since.get('lastTransitionTime') or run.root)}, and no "
         f"queue holds "
         "it: somebody must let it go on."
     )

@@ -102,7 +102,7 @@ def _all(answers: Sequence[Answer]) -> Iterator[Text]:
     for run, found in sorted(answers, key=lambda each: (order.index(each[1].state), each[0].namespace, each[0].name)):
         mark, style = _MARK[found.state]
         line = Text(f"{mark} {found.state:<7}  ", style=style)
-        line.append(f"{clean(f'{run.namespace}/{run.name}'):<{widest}}  {run.age(run.trainjob)}", style="bold")
+        line.append(f"{clean(f'{run.namespace}/{run.name}'):<{widest}}  {run.age(run.root)}", style="bold")
         yield line
         yield from _wrapped(found.sentence, "    ")
     for each in dict.fromkeys(text for run, _ in answers for text in run.unread):

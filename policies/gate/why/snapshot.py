@@ -1,4 +1,4 @@
-"""What is known of one TrainJob at one moment: plain objects as the API server gave them, and the ends of logs.
+"""What is known of one run at one moment: plain objects as the API server gave them, and the ends of logs.
 
 Nothing here asks the cluster: a snapshot can be written to a file, and judged again.
 """
@@ -30,7 +30,10 @@ class Log:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Snapshot:
-    """A TrainJob and everything that was read about it; `unread` says in words what could not be, `groups` which APIs are there."""
+    """A TrainJob, or a JobSet without one, and what was read about it.
+
+    `unread` says in words what could not be, `groups` which APIs are there.
+    """
 
     now: datetime
     namespace: str
@@ -50,18 +53,23 @@ class Snapshot:
         return next((each for each in found if namespace is None or get(each, ("metadata", "namespace")) == namespace), None)
 
     @property
-    def trainjob(self) -> Manifest:
-        found = self.one("TrainJob", self.name, self.namespace)
+    def root(self) -> Manifest:
+        """What somebody made: the TrainJob, or the JobSet where there is none."""
+        found = self.one("TrainJob", self.name, self.namespace) or self.jobset
         assert found is not None
         return found
 
     @property
+    def is_trainjob(self) -> bool:
+        return bool(self.root["kind"] == "TrainJob")
+
+    @property
     def runtime_kind(self) -> str:
-        return str(get(self.trainjob, ("spec", "runtimeRef", "kind")) or "ClusterTrainingRuntime")
+        return str(get(self.root, ("spec", "runtimeRef", "kind")) or "ClusterTrainingRuntime")
 
     @property
     def runtime_name(self) -> str:
-        return str(get(self.trainjob, ("spec", "runtimeRef", "name"), ""))
+        return str(get(self.root, ("spec", "runtimeRef", "name"), ""))
 
     @property
     def runtime(self) -> Manifest | None:
@@ -69,13 +77,13 @@ class Snapshot:
 
     @property
     def workload(self) -> Manifest | None:
-        """Kueue's Workload of the TrainJob, the newest if there are several."""
-        return next((each for each in reversed(self.all("Workload")) if owned(each, self.trainjob)), None)
+        """Kueue's Workload of it, the newest if there are several."""
+        return next((each for each in reversed(self.all("Workload")) if owned(each, self.root)), None)
 
     @property
     def queue(self) -> str:
-        """The LocalQueue that the TrainJob's label names."""
-        return str(get(self.trainjob, ("metadata", "labels", QUEUE_NAME), ""))
+        """The LocalQueue that its label names."""
+        return str(get(self.root, ("metadata", "labels", QUEUE_NAME), ""))
 
     @property
     def local_queue(self) -> Manifest | None:
@@ -96,8 +104,8 @@ class Snapshot:
     @property
     def first_start(self) -> datetime:
         """When it was first let go: by its queue, or by being made."""
-        resumed = condition(self.trainjob, "Suspended", "False")
-        return moment_of(resumed.get("lastTransitionTime")) if resumed else created(self.trainjob)
+        resumed = condition(self.root, "Suspended", "False")
+        return moment_of(resumed.get("lastTransitionTime")) if resumed else created(self.root)
 
     @property
     def jobs(self) -> list[Manifest]:
@@ -116,7 +124,7 @@ class Snapshot:
         filled = [job for job in jobs if get(job, ("template", "metadata", "labels", ANCESTOR)) == "trainer"]
         jobs = filled or jobs
         wanted = sum(int(job.get("replicas", 1)) * int(get(job, ("template", "spec", "parallelism"), 1) or 1) for job in jobs)
-        return wanted or int(get(self.trainjob, ("spec", "trainer", "numNodes"), 1) or 1)
+        return wanted or int(get(self.root, ("spec", "trainer", "numNodes"), 1) or 1)
 
     def unknown(self, plural: str) -> bool:
         """Whether objects of this kind could not be read: that there is none of them then says nothing."""

@@ -15,7 +15,7 @@ _PATIENCE = 60  # seconds that a controller is given
 
 def progress(run: Snapshot) -> str:
     """How far the training is, as its pods reported it: 40 %, loss 0.3."""
-    status: dict[str, Any] = get(run.trainjob, ("status", "trainerStatus"), {}) or {}
+    status: dict[str, Any] = get(run.root, ("status", "trainerStatus"), {}) or {}
     parts = [f"{status['progressPercentage']} %"] if "progressPercentage" in status else []
     parts += [f"{each.get('name')} {each.get('value')}" for each in (status.get("metrics") or [])[:3]]
     return ", ".join(parts)
@@ -30,11 +30,11 @@ def restarts(run: Snapshot) -> tuple[int, int]:
 @cause("trainer/complete", "fine")
 def complete(run: Snapshot) -> Seen | None:
     """It has trained to its end"""
-    done = condition(run.trainjob, "Complete")
+    done = condition(run.root, "Complete")
     if not done:
         return None
     end = moment_of(done.get("lastTransitionTime"))
-    took = int((end - created(run.trainjob)).total_seconds())
+    took = int((end - created(run.root)).total_seconds())
     far = progress(run)
     return Seen(
         sentence=f"It has been Complete for {run.age(end)}, {_duration(took)} after it was made{f' ({far})' if far else ''}.",
@@ -57,10 +57,10 @@ def _duration(seconds: int) -> str:
 )
 def deadline(run: Snapshot) -> Seen | None:
     """It took longer than its activeDeadlineSeconds"""
-    failed = condition(run.trainjob, "Failed")
+    failed = condition(run.root, "Failed")
     if not failed or failed.get("reason") != "DeadlineExceeded":
         return None
-    seconds = get(run.trainjob, ("spec", "activeDeadlineSeconds"))
+    seconds = get(run.root, ("spec", "activeDeadlineSeconds"))
     far = progress(run)
     return Seen(
         sentence=f"It failed {run.age(failed.get('lastTransitionTime'))} ago: it was not done after its activeDeadlineSeconds of {seconds}"
@@ -73,7 +73,7 @@ def _dead_of(kind: str) -> Cause:
 
     @cause(f"failed/{kind}", "failed", todo=about.todo, rule=about.rule)
     def failed(run: Snapshot) -> Seen | None:
-        over = condition(run.trainjob, "Failed")
+        over = condition(run.root, "Failed")
         first = death(run) if over else None
         if over is None or first is None or first.kind != kind:
             return None
@@ -91,7 +91,7 @@ def _dead_of(kind: str) -> Cause:
 @cause("failed/pod-deleted", "failed", rule="jobset/restart-whole-gang")
 def pod_deleted(run: Snapshot) -> Seen | None:
     """A pod was deleted from outside (drained, preempted, by hand), and no restart was left"""
-    over = condition(run.trainjob, "Failed")
+    over = condition(run.root, "Failed")
     gone = deleted(run) if over else []
     if not over or not gone:
         return None
@@ -116,7 +116,7 @@ def pod_deleted(run: Snapshot) -> Seen | None:
 )
 def failed(run: Snapshot) -> Seen | None:
     """It failed, and what its workers died of is no longer there"""
-    over = condition(run.trainjob, "Failed")
+    over = condition(run.root, "Failed")
     if not over:
         return None
     events = run.events(None, "BackoffLimitExceeded", "Evicted", "OOMKilling", "FailedMount", "Failed", "DeadlineExceeded")
@@ -134,7 +134,7 @@ def runtime_missing(run: Snapshot) -> Seen | None:
     """The runtime that it names does not exist (any more)"""
     if run.runtime or run.unknown(f"{run.runtime_kind.lower()}s"):
         return None
-    if run.jobset and not get(run.trainjob, ("spec", "suspend")):
+    if run.jobset and not get(run.root, ("spec", "suspend")):
         return None  # it runs by the snapshot that Trainer took
     queued = ", and Trainer's webhook refuses every change of it, also Kueue's that would start it" if run.jobset else ""
     return Seen(sentence=f"Its {run.runtime_kind} {run.runtime_name} does not exist{queued}: it can never start.")
@@ -147,10 +147,10 @@ def runtime_missing(run: Snapshot) -> Seen | None:
 )
 def deleting(run: Snapshot) -> Seen | None:
     """It is being deleted"""
-    since = get(run.trainjob, ("metadata", "deletionTimestamp"))
+    since = get(run.root, ("metadata", "deletionTimestamp"))
     if not since:
         return None
-    held = ", ".join(get(run.trainjob, ("metadata", "finalizers"), []) or [])
+    held = ", ".join(get(run.root, ("metadata", "finalizers"), []) or [])
     holds = f"; {held} holds it" if held else ""
     return Seen(sentence=f"It is being deleted, for {run.age(since)} now{holds}; {len(run.pods)} of its pods are there.")
 
@@ -162,7 +162,7 @@ def deleting(run: Snapshot) -> Seen | None:
 )
 def other_manager(run: Snapshot) -> Seen | None:
     """Another controller than this cluster's Trainer manages it"""
-    manager = str(get(run.trainjob, ("spec", "managedBy")) or "trainer.kubeflow.org/trainjob-controller")
+    manager = str(get(run.root, ("spec", "managedBy")) or "trainer.kubeflow.org/trainjob-controller")
     if manager == "trainer.kubeflow.org/trainjob-controller":
         return None
     return Seen(sentence=f"Its spec.managedBy hands it to {manager}: Trainer of this cluster does nothing for it.")
@@ -183,7 +183,7 @@ _REFUSED = (
 )
 def refused(run: Snapshot) -> Seen | None:
     """Trainer cannot make its JobSet or PodGroup: the API server or a webhook refuses it"""
-    events = run.events(run.trainjob, "TrainJobResourcesCreationFailed")
+    events = run.events(run.root, "TrainJobResourcesCreationFailed")
     if run.jobset or not events:
         return None
     said = message(events[0], "TrainJob resources reconciliation failed: ")
@@ -202,8 +202,8 @@ def refused(run: Snapshot) -> Seen | None:
 )
 def not_applied(run: Snapshot) -> Seen | None:
     """It may run, but Trainer cannot unsuspend its JobSet: the API server or a webhook refuses the change"""
-    events = run.events(run.trainjob, "TrainJobResourcesCreationFailed")
-    held = get(run.jobset, ("spec", "suspend")) and not get(run.trainjob, ("spec", "suspend"))
+    events = run.events(run.root, "TrainJobResourcesCreationFailed")
+    held = get(run.jobset, ("spec", "suspend")) and not get(run.root, ("spec", "suspend"))
     if not held or not events:
         return None
     said = message(events[0], "TrainJob resources reconciliation failed: ")
@@ -228,11 +228,10 @@ def not_applied(run: Snapshot) -> Seen | None:
 )
 def controller_down(run: Snapshot) -> Seen | None:
     """Trainer has done nothing about it"""
-    if run.jobset or not run.older(run.trainjob, _PATIENCE) or run.unknown("jobsets"):
+    if run.jobset or not run.older(run.root, _PATIENCE) or run.unknown("jobsets"):
         return None
     return Seen(
-        sentence=f"Trainer has done nothing about it in {run.age(run.trainjob)}: there is neither a JobSet nor an "
-        f"event{down(run, 'trainer')}."
+        sentence=f"Trainer has done nothing about it in {run.age(run.root)}: there is neither a JobSet nor an event{down(run, 'trainer')}."
     )
 
 
@@ -241,7 +240,7 @@ def new(run: Snapshot) -> Seen | None:
     """It was made just now"""
     if run.jobset:
         return None
-    return Seen(sentence=f"It was made {run.age(run.trainjob)} ago, and Trainer has not made its JobSet yet.")
+    return Seen(sentence=f"It was made {run.age(run.root)} ago, and Trainer has not made its JobSet yet.")
 
 
 OVER: tuple[Cause, ...] = (complete, deadline, *(_dead_of(kind) for kind in KINDS), pod_deleted, failed)

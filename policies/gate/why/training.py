@@ -43,7 +43,7 @@ def _evidence(run: Snapshot, worker: int, line: str) -> tuple[str, ...]:
 @cause("training/ancestor-label", "stuck", rule="trainer/ancestor-label")
 def ancestor_label(run: Snapshot) -> Seen | None:
     """Trainer has not found the Job to fill in: numNodes, image, command and env of the TrainJob are ignored"""
-    given = get(run.trainjob, ("spec", "trainer")) or {}
+    given = get(run.root, ("spec", "trainer")) or {}
     jobs = get(run.jobset, ("spec", "replicatedJobs"), []) or []
     if not jobs or not given or any(get(job, ("template", "metadata", "labels", ANCESTOR)) for job in jobs):
         return None
@@ -153,7 +153,7 @@ def _last_sign(run: Snapshot) -> tuple[datetime, str]:
         written = [each for each in log.text.splitlines() if re.match(r"\d{4}-\d\d-\d\dT", each)]
         if written:
             signs.append((moment_of(written[-1].split(" ", 1)[0][:19] + "+00:00"), f"log of {log.pod}: {last_line(log.text)}"))
-    reported = get(run.trainjob, ("status", "trainerStatus", "lastUpdatedTime"))
+    reported = get(run.root, ("status", "trainerStatus", "lastUpdatedTime"))
     if reported:
         signs.append((moment_of(reported), f"status.trainerStatus: {progress(run)}"))
     return max(signs, default=(moment_of(None), ""))
@@ -205,7 +205,7 @@ def runs(run: Snapshot) -> Seen | None:
 @cause("training/ending", "waiting", todo="Ask again in a minute.")
 def ending(run: Snapshot) -> Seen | None:
     """All its pods have succeeded, and Trainer has not said Complete yet"""
-    if not run.pods or any(phase(pod) != "Succeeded" for pod in run.pods) or condition(run.trainjob, "Complete"):
+    if not run.pods or any(phase(pod) != "Succeeded" for pod in run.pods) or condition(run.root, "Complete"):
         return None
     return Seen(sentence=f"Its {len(run.pods)} pods have succeeded; the TrainJob is not Complete yet.")
 

@@ -1,4 +1,4 @@
-"""The chain of a run's objects: TrainJob, its queue, JobSet, Jobs, pods, each with its state in a few words."""
+"""The chain of a run's objects: TrainJob (if there is one), its queue, JobSet, Jobs, pods, each with its state in a few words."""
 
 from __future__ import annotations
 
@@ -24,13 +24,16 @@ class Row:
 
 
 def rows(run: Snapshot) -> Iterator[Row]:
-    """The chain from the TrainJob inwards."""
+    """The chain from what somebody made inwards."""
 
     def row(depth: int, found: Manifest | None, kind: str, called: str, state: str) -> Row:
         return Row(depth=depth, kind=kind, name=called, state=state if found else "not there", age=run.age(found) if found else "")
 
-    yield row(0, run.trainjob, "TrainJob", run.name, _trainjob(run.trainjob))
-    yield row(1, run.runtime, run.runtime_kind, run.runtime_name, "there")
+    if run.is_trainjob:
+        yield row(0, run.root, "TrainJob", run.name, _trainjob(run.root))
+        yield row(1, run.runtime, run.runtime_kind, run.runtime_name, "there")
+    else:
+        yield row(0, run.root, "JobSet", run.name, _jobset(run.jobset))
     if run.queue or run.workload:
         yield row(1, run.workload, "Workload", name(run.workload), _workload(run.workload))
         local, cluster = run.local_queue, run.cluster_queue
@@ -42,16 +45,18 @@ def rows(run: Snapshot) -> Iterator[Row]:
         queue = run.one("Queue", called)
         yield row(1, group, "PodGroup", run.name, str(get(group, ("status", "phase"), "not looked at")))
         yield row(2, queue, "Queue", called, str(get(queue, ("status", "state"), "Open")))
-    yield row(1, run.jobset, "JobSet", run.name, _jobset(run.jobset))
+    if run.is_trainjob:
+        yield row(1, run.jobset, "JobSet", run.name, _jobset(run.jobset))
+    below = 2 if run.is_trainjob else 1
     for job in run.jobs:
-        yield row(2, job, "Job", name(job), _job(job))
+        yield row(below, job, "Job", name(job), _job(job))
         pods = [pod for pod in run.pods if owned(pod, job)]
         shown = sorted(pods, key=lambda pod: phase(pod) in ("Running", "Succeeded"))[:_PODS]
         for pod in [pod for pod in pods if pod in shown]:
-            yield row(3, pod, "Pod", name(pod), _pod(pod))
+            yield row(below + 1, pod, "Pod", name(pod), _pod(pod))
         if rest := Counter(phase(pod) for pod in pods if pod not in shown):
             yield Row(
-                depth=3,
+                depth=below + 1,
                 kind="Pod",
                 name=f"and {rest.total()} more",
                 state=", ".join(f"{count} {each}" for each, count in rest.items()),

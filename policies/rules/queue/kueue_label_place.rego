@@ -72,7 +72,7 @@ harmless(i, value) if {
 	every queue in queues(i) { queue == value }
 }
 
-message(path, i, value) := sprintf("%s %s=%s stands on %s, where it queues nothing: %s", [kind(path), queueing.label, value, place(path), consequence(i, value)])
+message(path, i, value) := sprintf("%s %s=%s stands on %s, where it does not queue the run: %s", [kind(path), queueing.label, value, place(path), consequence(i, value)])
 
 kind(path) := trim_suffix(path[count(path) - 2], "s")
 

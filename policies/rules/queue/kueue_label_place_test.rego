@@ -11,7 +11,7 @@ replicated := ["spec", "template", "spec", "replicatedJobs", 0, "template"]
 found(object, path, kind, place) := {{
 	"object": object,
 	"path": path,
-	"message": sprintf("%s kueue.x-k8s.io/queue-name=day stands on %s, where it queues nothing: Kueue reads the label of the TrainJob or of a JobSet that nothing owns", [kind, place]),
+	"message": sprintf("%s kueue.x-k8s.io/queue-name=day stands on %s, where it does not queue the run: Kueue reads the label of the TrainJob or of a JobSet that nothing owns", [kind, place]),
 	"severity": "error",
 }}
 
@@ -73,7 +73,7 @@ test_fail_repeated_below if {
 	kueue_label_place.report == {{
 		"object": 1,
 		"path": ["spec", "template", "metadata", "labels", label],
-		"message": "label kueue.x-k8s.io/queue-name=day stands on the JobSet, where it queues nothing: it can go",
+		"message": "label kueue.x-k8s.io/queue-name=day stands on the JobSet, where it does not queue the run: it can go",
 		"severity": "warning",
 	}} with input as json.patch(runs.kueue, [runs.set("/objects/1/spec/template/metadata/labels", {label: "day"})])
 }
