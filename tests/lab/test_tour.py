@@ -23,8 +23,10 @@ KINDS = "trainjobs,jobsets,jobs,pods,workloads,podgroups"
 
 
 def tour(cluster: Cluster, output: Path, *words: str) -> Result:
-    """The command against the lab's kubeconfig, as against any cluster's."""
-    return CliRunner().invoke(main, ["tour", "jobset", f"--output={output}", f"--kubeconfig={cluster.lab.kubeconfig}", *words])
+    """The command against a kubeconfig, as against any cluster's: it is not told that this is the lab."""
+    copied = output.parent / f"{output.name}.kubeconfig"
+    shutil.copy(cluster.lab.kubeconfig, copied)
+    return CliRunner().invoke(main, ["tour", "jobset", f"--output={output}", f"--kubeconfig={copied}", *words])
 
 
 def lacking(cluster: Cluster, output: Path) -> dict[str, list[str]]:
@@ -73,7 +75,7 @@ WRONG_FILES = {
         "1",
         "hello.yaml",
         "parallelism: 2\n  parallelism: 3",
-        "hello.yaml: worker is 1 Job of 3 pods, and shall be 1 Job of 2 pods",
+        "hello.yaml: hello: worker is 1 Job of 3 pods, and shall be 1 Job of 2 pods",
     ),
     "another address": ("2", "dns.txt", "10.88.\n10.99.", "dns.txt does not have 10.88."),
     "worker 0": ("3", "labels.txt", "completion-index=1\ncompletion-index=0", "job-completion-index=0, and the worker with completion"),
@@ -82,8 +84,8 @@ WRONG_FILES = {
     "no label": (
         "6",
         "train.yaml",
-        "queue-name: lq\nqueue-name: no",
-        "train.yaml: the label kueue.x-k8s.io/queue-name on the JobSet is no",
+        "queue-name: lq\nqueue-name: other",
+        "train.yaml: train: the label kueue.x-k8s.io/queue-name on the JobSet is other",
     ),
     "another reason": ("7", "big.txt", "quota\nluck", "big.txt does not have the Workload's reason"),
     "big is admitted": ("8", "report.json", '"train"\n"train", "big"', 'admitted is ["train", "big"], and the cluster says ["train"]'),
@@ -111,7 +113,7 @@ def test_check_names_what_is_wrong_with_a_file(
 WRONG_JOBSETS = {  # file: edits
     "hello.yaml": [("parallelism: 2\n        completions: 2", "parallelism: 1\n        completions: 1")],
     "fragile.yaml": [("maxRestarts: 2", "maxRestarts: 5"), ("backoffLimit: 0", "backoffLimit: 3")],
-    "eval.yaml": [("operator: Any", "operator: All")],
+    "eval.yaml": [("operator: Any\n    targetReplicatedJobs: [leader]", "operator: All")],
     "train.yaml": [
         ("  labels:\n    kueue.x-k8s.io/queue-name: lq\n", ""),
         (
@@ -128,7 +130,7 @@ NAMED = {
     ],
     "3": ["hello has no worker with completion index 1"],
     "4": ["fragile: failurePolicy.maxRestarts is 5, and shall be 2", "backoffLimit of worker is 3, and shall be 0", "was never restarted"],
-    "5": ["eval: its successPolicy is All of leader, and shall be Any of leader", "worker of eval"],
+    "5": ["eval: its successPolicy is All of leader, worker, and shall be Any of leader", "eval is not Completed"],
     "6": ["train: the queue label stands in a template of leader", "Kueue has made no Workload for train"],
     "7": ["big: worker is 1 Job of 1 pod, and shall be 1 Job of 4 pods", "big is not suspended", "big has 2 pods", "is admitted"],
 }

@@ -24,7 +24,7 @@ from gate.why.cluster import connect
 from gate.why.snapshot import label, name
 from lab import system
 from lab.model import HERE, ROOT, Cluster, LabError
-from lab.tour.look import GPU, JOBSET, NAMESPACE, Look, free_gpus
+from lab.tour.look import GPU, JOBSET, NAMESPACE, Look, free_gpus, running
 from lab.tour.steps import EIGHT, STEPS, Step
 from lab.wait import until
 
@@ -99,8 +99,9 @@ class Guide:
         wanted = 3 if active else 0
 
         def reason() -> str:
-            pods = len(self.look().pods(called))
-            return "" if pods == wanted else f"it has {pods} pods"
+            pods = self.look().pods(called)
+            there = running(pods) if active else len(pods)
+            return "" if there == wanted else f"it has {there} pods"
 
         self.until(f"{called} {'runs again' if active else 'stopped, and its quota free'}", reason)
 

@@ -616,7 +616,7 @@ class UnderVolcano(_TrainJobs):
     def reason(self, look: Look) -> str:
         events = [each for each in look.all("Event") if get(each, ("involvedObject", "name")) == "volcano-of-5"]
         said = [" ".join(str(each.get("message", "")).split()) for each in events if each.get("reason") == "Unschedulable"]
-        return "; ".join(sorted(set(said), key=lambda each: "quota" not in each))
+        return "; ".join(sorted(set(said), reverse=True)) if any("queue" in each for each in said) else ""
 
 
 EIGHT: tuple[Step, ...] = (Hello(), Dns(), Labels(), Fragile(), Eval(), Train(), Big(), Report())
