@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from gate.model import GateError
 Schema = dict[str, Any]
 SOURCES = Path(__file__).resolve().parent.parent / "schemas" / "sources.yaml"
 _QUANTITY = r"^[+-]?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE][+-]?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+_FLAGS_INSIDE = re.compile(r"^(.+?)\(\?([ims]+)\)(.*)$", re.DOTALL)  # Go takes flags anywhere, Python at the beginning or for a group
 _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
@@ -149,6 +151,8 @@ def _close(schema: Any) -> Any:
         elif key in ("allOf", "anyOf", "oneOf"):
             # inside a combination properties only add conditions: closing them would refuse their siblings
             out[key] = value
+        elif key == "pattern":
+            out[key] = _FLAGS_INSIDE.sub(r"\1(?\2:\3)", value)
         elif key not in ("description", "example", "externalDocs", "title"):
             out[key] = value
     if out.get("x-kubernetes-embedded-resource"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,24 @@ def test_every_rule_of_every_known_crd_compiles(component: str, version: str) ->
         if kind.component == component:
             for expression in expressions(kind.schema):
                 cel._program(expression)
+
+
+def patterns(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        if isinstance(schema.get("pattern"), str):
+            yield schema["pattern"]
+        for child in schema.values():
+            yield from patterns(child)
+    elif isinstance(schema, list):
+        for child in schema:
+            yield from patterns(child)
+
+
+@pytest.mark.parametrize(("component", "version"), CATALOGS)
+def test_every_pattern_of_every_known_crd_compiles(component: str, version: str) -> None:
+    for kind in schemas.catalog(((component, version),)).kinds.values():
+        for pattern in patterns(kind.schema):
+            re.compile(pattern)
 
 
 def judge(tmp_path: Path, text: str, cluster: str = "kueue") -> list[dict[str, Any]]:

@@ -59,6 +59,12 @@ cluster_queue(run) := found[0] if {
 	count(found) > 0
 }
 
+# The AdmissionChecks of a ClusterQueue: where each is named, and its name.
+checks(queue) := object.union(
+	{["spec", "admissionChecks", n]: name | some n, name in queue.spec.admissionChecks},
+	{["spec", "admissionChecksStrategy", "admissionChecks", n, "name"]: check.name | some n, check in queue.spec.admissionChecksStrategy.admissionChecks},
+)
+
 # The resources that any ClusterQueue of the input gives out.
 covered := {resource |
 	some queue in lib.objects("kueue.x-k8s.io", "ClusterQueue")

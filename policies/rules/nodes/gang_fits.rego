@@ -2,8 +2,8 @@
 # title: The nodes have a place for every pod of a run
 # description: |
 #   A gang starts when all its pods have a node at the same time; pods that no node can hold stay Pending while the
-#   others (without a gang scheduler) already hold their GPUs. Judged by what the cluster's pools can hold when they
-#   are empty, so what is refused here never fits. Resources of a pool that its facts do not list are unknown, extended
+#   others (without a gang scheduler) already hold their GPUs. Judged by what the pools that the pods may land on can hold
+#   when they are empty and, where they grow by themselves, as large as they may be, so what is refused here never fits. Resources of a pool that its facts do not list are unknown, extended
 #   ones are not there.
 # related_resources:
 # - ref: https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#troubleshooting
@@ -24,21 +24,23 @@
 package rules.nodes.gang_fits
 
 import data.lib
-import data.lib.infiniband
+import data.lib.pools
 import data.lib.queueing
 
 report contains lib.in_workload(w, queueing.parallelism_path(pod), message) if {
 	count(input.cluster.nodes) > 0
 	some w in here
 	some pod in w.pods
-	places := sum([places_in(pool, pod) | some pool in input.cluster.nodes])
+	there := pools.open({"workload": w, "pod": pod})
+	count(there) > 0
+	places := sum([places_in(pool, pod) | some pool in there])
 	places < pod.count
 	message := sprintf("%d pods of %s each, and the nodes of cluster %s have a place for %d (%s): not all pods can run at a time", [
 		pod.count,
 		queueing.listed({r: n | some r, n in pod.requests; n > 0}),
 		input.cluster.name,
 		places,
-		concat("; ", [described(pool, pod) | some pool in input.cluster.nodes]),
+		concat("; ", [described(pool, pod) | some pool in there]),
 	])
 }
 
@@ -48,7 +50,7 @@ report contains lib.in_workload(w, queueing.parallelism_path(queueing.largest(w,
 	some w in here
 	count([pod | some pod in w.pods; pod.count > 0]) > 1
 	not in_order(w)
-	every pod in w.pods { sum([places_in(pool, pod) | some pool in input.cluster.nodes]) >= pod.count }
+	every pod in w.pods { fits(w, pod) }
 	some resource, needed in w.demand
 	lib.extended(resource)
 	there := sum([all_of(pool, resource) | some pool in input.cluster.nodes])
@@ -69,36 +71,14 @@ here := [w |
 	object.get(input.objects[w.object].spec, "managedBy", "") != "kueue.x-k8s.io/multikueue"
 ]
 
-# How many pods of a kind an empty pool holds.
-places_in(pool, pod) := nodes(pool) * min(array.concat([1000000], [floor((allocatable(pool, r) + 0.0001) / n) |
-	some r, n in object.union(pod.requests, {"pods": 1})
-	n > 0
-	judged(pool, r)
-]))
+fits(w, pod) if sum([places_in(pool, pod) | some pool in pools.open({"workload": w, "pod": pod})]) >= pod.count
 
-# What infiniband/as-the-cluster refuses by its name.
-another_fabric(resource) if {
-	infiniband.common(resource)
-	resource != object.get(input.cluster.network, ["infiniband", "resource"], "")
-	every pool in input.cluster.nodes { not pool.allocatable[resource] }
-}
+all_of(pool, resource) := pools.largest(pool) * pools.allocatable(pool, resource)
 
-# A pool that grows by itself counts with its largest size.
-nodes(pool) := max([pool.count, object.get(pool, "maxCount", 0)])
+places_in(pool, pod) := pools.largest(pool) * pools.per_node(pool, pod)
 
-all_of(pool, resource) := nodes(pool) * allocatable(pool, resource)
-
-judged(_, resource) if {
-	lib.extended(resource)
-	not another_fabric(resource)
-}
-
-judged(pool, resource) if pool.allocatable[resource]
-
-allocatable(pool, resource) := lib.quantity(object.get(pool.allocatable, resource, 0))
-
-described(pool, pod) := sprintf("pool %s: %d nodes of %s", [pool.pool, nodes(pool), queueing.listed({r: allocatable(pool, r) |
+described(pool, pod) := sprintf("pool %s: %d nodes of %s", [pool.pool, pools.largest(pool), queueing.listed({r: pools.allocatable(pool, r) |
 	some r, n in pod.requests
 	n > 0
-	judged(pool, r)
+	pools.judged(pool, r)
 })])

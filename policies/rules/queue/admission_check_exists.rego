@@ -19,14 +19,10 @@
 package rules.queue.admission_check_exists
 
 import data.lib
+import data.lib.queueing
 
 report contains lib.at(i, path, sprintf("AdmissionCheck %s does not exist (there is: %s): the ClusterQueue is inactive and admits nothing", [name, lib.names("kueue.x-k8s.io", "AdmissionCheck", "")])) if {
 	some i, queue in lib.objects("kueue.x-k8s.io", "ClusterQueue")
-	some path, name in checks(queue)
+	some path, name in queueing.checks(queue)
 	not lib.exists("kueue.x-k8s.io", "AdmissionCheck", "", name)
 }
-
-checks(queue) := object.union(
-	{["spec", "admissionChecks", n]: name | some n, name in queue.spec.admissionChecks},
-	{["spec", "admissionChecksStrategy", "admissionChecks", n, "name"]: check.name | some n, check in queue.spec.admissionChecksStrategy.admissionChecks},
-)
