@@ -81,25 +81,25 @@ mismatch(pool, key, value) := sprintf("its nodes have no label %s, and %s is ask
 _fails(pool, term) if {
 	some e in term.matchExpressions
 	known(pool, e.key)
-	_unmet(e, object.get(labels(pool), e.key, null))
+	unmet(e, object.get(labels(pool), e.key, null))
 }
 
-_unmet(e, value) if {
+unmet(e, value) if {
 	e.operator == "In"
 	not value in e.values
 }
 
-_unmet(e, value) if {
+unmet(e, value) if {
 	e.operator == "NotIn"
 	value in e.values
 }
 
-_unmet(e, value) if {
+unmet(e, value) if {
 	e.operator == "Exists"
 	value == null
 }
 
-_unmet(e, value) if {
+unmet(e, value) if {
 	e.operator == "DoesNotExist"
 	value != null
 }

@@ -72,6 +72,23 @@ covered := {resource |
 	some resource in group.coveredResources
 }
 
+# What a pod template asks of Kueue's topologies, by annotations of its own metadata.
+topology_annotations := {
+	"required": "kueue.x-k8s.io/podset-required-topology",
+	"preferred": "kueue.x-k8s.io/podset-preferred-topology",
+	"unconstrained": "kueue.x-k8s.io/podset-unconstrained-topology",
+	"slice": "kueue.x-k8s.io/podset-slice-required-topology",
+	"slice size": "kueue.x-k8s.io/podset-slice-size",
+	"slices": "kueue.x-k8s.io/podset-slice-required-topology-constraints",
+}
+
+topology_request(g) := {what: value |
+	some what, key in topology_annotations
+	value := lib.template(g).metadata.annotations[key]
+}
+
+asks_for_topology(g) if count(topology_request(g)) > 0
+
 # Kueue's own configuration, where a ConfigMap of the input holds it.
 configurations := [{"object": i, "key": key, "content": content} |
 	some i, manifest in lib.objects("", "ConfigMap")
