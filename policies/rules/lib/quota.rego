@@ -69,10 +69,31 @@ _members_outside if {
 	e.kind in {"ClusterQueue", "Cohort"}
 }
 
-# Cohorts form trees: where any has a parent, all count as one tree, which can only be too generous.
-_related(one, other) if one == other
+# Cohorts form trees; what any member of a tree lends counts for all of it, which can only be too generous.
+_related(one, other) if other in graph.reachable(_neighbours, {one})
 
-_related(_, _) if {
+_neighbours := {name: union({up[name], _below(name)}) | some name in _names}
+
+_below(name) := {other | some other, above in up; name in above}
+
+# Each cohort and its parent, where it has one.
+up := {name: _above(name) | some name in _names}
+
+_above(name) := {parent(c) |
 	some c in lib.objects("kueue.x-k8s.io", "Cohort")
-	object.get(c.spec, "parentName", object.get(c.spec, "parent", "")) != ""
+	c.metadata.name == name
+	parent(c) != ""
 }
+
+_names := union({
+	{c.metadata.name | some c in lib.objects("kueue.x-k8s.io", "Cohort")},
+	{parent(c) | some c in lib.objects("kueue.x-k8s.io", "Cohort")},
+	{cohort(q) | some q in lib.objects("kueue.x-k8s.io", "ClusterQueue")},
+}) - {""}
+
+parent(c) := object.get(c, ["spec", parent_field(c)], "")
+
+# The first API called it `parent`.
+parent_field(c) := "parent" if c.spec.parent
+
+parent_field(c) := "parentName" if not c.spec.parent

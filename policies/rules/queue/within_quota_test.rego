@@ -134,3 +134,29 @@ test_success_fractions if {
 		runs.set("/objects/3/spec/resourceGroups/0/flavors/0/resources/0/nominalQuota", "3300m"),
 	])
 }
+
+# What another tree has is not lent to this one.
+tree(names) := json.patch(less, array.concat(
+	[
+		runs.set("/objects/3/spec/cohortName", "west"),
+		runs.set("/objects/-", {
+			"apiVersion": "kueue.x-k8s.io/v1beta2",
+			"kind": "ClusterQueue",
+			"metadata": {"name": "sea"},
+			"spec": {"cohortName": "east", "resourceGroups": [{"coveredResources": ["nvidia.com/gpu"], "flavors": [{
+				"name": "a100",
+				"resources": [{"name": "nvidia.com/gpu", "nominalQuota": 8}],
+			}]}]},
+		}),
+	],
+	[runs.set("/objects/-", {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Cohort", "metadata": {"name": name}, "spec": {"parentName": above}}) | some name, above in names],
+))
+
+test_success_lent_through_the_tree if {
+	within_quota.report == set() with input as tree({"west": "all", "east": "all"})
+	within_quota.report == set() with input as tree({"west": "all", "all": "world", "east": "world"})
+}
+
+test_fail_another_tree if {
+	within_quota.report == eight with input as tree({"west": "all", "east": "others"})
+}
