@@ -46,13 +46,23 @@ local_queue(run) := "default" if {
 	lib.exists("kueue.x-k8s.io", "LocalQueue", run.namespace, "default")
 }
 
+# Where a run says its queue; the label of a run that Kueue sends to `default` is absent.
+label_path(run) := ["metadata", "labels", label] if labelled(input.objects[run.object])
+
+label_path(run) := ["metadata", "labels"] if not labelled(input.objects[run.object])
+
+# The run's LocalQueue, where it is in the input.
+local_queue_object(run) := [local |
+	name := local_queue(run)
+	some local in lib.objects("kueue.x-k8s.io", "LocalQueue")
+	local.metadata.name == name
+	object.get(local.metadata, "namespace", "") == run.namespace
+][0]
+
 # The ClusterQueue that a run's LocalQueue leads to, where both are in the input.
 cluster_queue(run) := found[0] if {
-	name := local_queue(run)
+	local := local_queue_object(run)
 	found := [cluster_queue |
-		some local in lib.objects("kueue.x-k8s.io", "LocalQueue")
-		local.metadata.name == name
-		object.get(local.metadata, "namespace", "") == run.namespace
 		some cluster_queue in lib.objects("kueue.x-k8s.io", "ClusterQueue")
 		cluster_queue.metadata.name == local.spec.clusterQueue
 	]
