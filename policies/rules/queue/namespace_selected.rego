@@ -17,6 +17,7 @@
 package rules.queue.namespace_selected
 
 import data.lib
+import data.lib.namespaces
 
 report contains lib.at(i, ["spec", "namespaceSelector"], message) if {
 	some i, queue in lib.objects("kueue.x-k8s.io", "ClusterQueue")
@@ -28,7 +29,7 @@ report contains lib.at(i, ["spec", "namespaceSelector"], message) if {
 report contains lib.at(i, ["spec", "namespaceSelector"], message) if {
 	some i, queue in lib.objects("kueue.x-k8s.io", "ClusterQueue")
 	some local in locals(queue)
-	failed := unmet(queue.spec.namespaceSelector, local.metadata.namespace)
+	failed := namespaces.unmet(queue.spec.namespaceSelector, local.metadata.namespace)
 	count(failed) > 0
 	message := sprintf("namespaceSelector does not select namespace %s (%s): nothing in its LocalQueue %s is ever admitted", [local.metadata.namespace, lib.joined(failed), local.metadata.name])
 }
@@ -37,49 +38,3 @@ locals(queue) := [local |
 	some local in lib.objects("kueue.x-k8s.io", "LocalQueue")
 	local.spec.clusterQueue == queue.metadata.name
 ]
-
-# The requirements that a namespace surely does not meet.
-unmet(selector, namespace) := array.concat(
-	[sprintf("%s must be %s", [key, value]) |
-		some key, value in selector.matchLabels
-		known(namespace, key)
-		object.get(labels(namespace), key, null) != value
-	],
-	[sprintf("%s %s %s", [e.key, e.operator, concat(",", object.get(e, "values", []))]) |
-		some e in selector.matchExpressions
-		known(namespace, e.key)
-		fails(e, object.get(labels(namespace), e.key, null))
-	],
-)
-
-labels(namespace) := object.union(
-	object.union_n([object.get(o.metadata, "labels", {}) | some o in manifests(namespace)]),
-	{"kubernetes.io/metadata.name": namespace},
-)
-
-manifests(namespace) := [o | some o in lib.objects("", "Namespace"); o.metadata.name == namespace]
-
-# Labels of a namespace that is not in the input are unknown, but for its name.
-known(_, "kubernetes.io/metadata.name")
-
-known(namespace, _) if count(manifests(namespace)) > 0
-
-fails(e, value) if {
-	e.operator == "In"
-	not value in e.values
-}
-
-fails(e, value) if {
-	e.operator == "NotIn"
-	value in e.values
-}
-
-fails(e, value) if {
-	e.operator == "Exists"
-	value == null
-}
-
-fails(e, value) if {
-	e.operator == "DoesNotExist"
-	value != null
-}
