@@ -12,6 +12,7 @@
 #   severity: error
 #   needs: cluster
 #   seen:
+#   - "lab: tests/lab/test_queues.py::test_runs_that_are_never_admitted"
 #   - "source: kueue pkg/util/admissioncheck/admissioncheck.go"
 #   - "source: kueue pkg/controller/admissionchecks/provisioning/admissioncheck_reconciler.go"
 #   - "source: kueue pkg/workload/workload.go"

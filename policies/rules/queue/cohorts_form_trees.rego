@@ -2,7 +2,7 @@
 # title: Cohorts form trees
 # description: |
 #   Where a Cohort is its own ancestor Kueue leaves out the whole circle with all ClusterQueues below it: nothing that is
-#   sent to them is admitted, not even within their own quota, and nothing but Kueue's log says so.
+#   sent to them is admitted, not even within their own quota. Their status says that they are not active, but not why.
 # related_resources:
 # - ref: https://kueue.sigs.k8s.io/docs/concepts/cohort/
 # - ref: https://github.com/kubernetes-sigs/kueue/blob/v0.17.0/pkg/cache/scheduler/snapshot.go
@@ -11,6 +11,7 @@
 #   needs: cluster
 #   seen:
 #   - "source: kueue pkg/cache/scheduler/snapshot.go"
+#   - "lab: tests/lab/test_queues.py::test_runs_that_are_never_admitted"
 #   fix: "Take parentName out of the Cohort that shall be the root."
 #   example: |
 #     kind: Cohort

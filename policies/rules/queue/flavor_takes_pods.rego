@@ -14,6 +14,7 @@
 #   severity: error
 #   needs: cluster
 #   seen:
+#   - "lab: tests/lab/test_queues.py::test_runs_that_are_never_admitted"
 #   - "source: kueue pkg/scheduler/flavorassigner/flavorassigner.go"
 #   - "source: kueue pkg/scheduler/flavorassigner/tas_flavorassigner.go"
 #   fix: "Ask in nodeSelector for what a flavor of the queue has in nodeLabels, tolerate the flavor's taints, or leave both to Kueue, which adds them."

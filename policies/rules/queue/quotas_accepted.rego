@@ -15,6 +15,7 @@
 #   severity: error
 #   needs: cluster
 #   seen:
+#   - "lab: tests/lab/test_queues.py::test_queues_that_are_refused"
 #   - "source: kueue pkg/webhooks/clusterqueue_webhook.go"
 #   - "source: kueue pkg/webhooks/cohort_webhook.go"
 #   fix: "Write each flavor and resource once, in the order of coveredResources, lendingLimit no higher than nominalQuota, and limits only with a cohortName (of a Cohort: a parentName)."

@@ -16,6 +16,7 @@
 #   needs: cluster
 #   seen:
 #   - "lab: tests/lab/test_topology.py::test_kueue_holds_a_gang_to_one_rack_by_its_annotation_only"
+#   - "lab: tests/lab/test_queues.py::test_runs_that_are_never_admitted"
 #   - "source: kueue pkg/scheduler/flavorassigner/tas_flavorassigner.go"
 #   - "source: kueue pkg/controller/jobframework/tas_validation.go"
 #   fix: "Write the annotation into the metadata of the pod template (replicatedJobs[].template.spec.template), with a nodeLabel of the levels of the Topology that the queue's flavor names in topologyName."

@@ -1,0 +1,177 @@
+"""What the gate says of queues, against the real Kueue and Volcano: what it refuses they refuse, or never admit.
+
+The runs are bare JobSets: Kueue holds them as it holds TrainJobs, and they need no runtime.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gate.evaluate import Evaluator
+from tests.lab.conftest import Cluster, own
+from tests.lab.live import Manifest, Namespace
+from tests.lab.test_gate_and_cluster import errors, refusal, remove
+
+KUEUE = "kueue.x-k8s.io/v1beta2"
+REQUIRED = "kueue.x-k8s.io/podset-required-topology"
+pytestmark = pytest.mark.lab
+
+
+def cluster_queue(name: str, flavors: tuple[str, ...] = ("plain",), **spec: Any) -> Manifest:
+    quotas = [{"name": flavor, "resources": [{"name": "cpu", "nominalQuota": "1"}]} for flavor in flavors]
+    groups = [{"coveredResources": ["cpu"], "flavors": quotas}]
+    return made(KUEUE, "ClusterQueue", name, {"namespaceSelector": {}, "resourceGroups": groups, **spec})
+
+
+def volcano(name: str, **spec: Any) -> Manifest:
+    return made("scheduling.volcano.sh/v1beta1", "Queue", name, spec)
+
+
+def made(version: str, kind: str, name: str, spec: Manifest) -> Manifest:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+# --- refused ----------------------------------------------------------------------------------------------------
+
+
+def lending(limit: str, **spec: Any) -> Manifest:
+    queue = cluster_queue("lends", **spec)
+    queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["lendingLimit"] = limit
+    return queue
+
+
+def two_groups(flavor: str) -> Manifest:
+    queue = cluster_queue("groups")
+    resources = [{"name": "memory", "nominalQuota": "1Gi"}]
+    queue["spec"]["resourceGroups"].append({"coveredResources": ["memory"], "flavors": [{"name": flavor, "resources": resources}]})
+    return queue
+
+
+def ordered(*names: str) -> Manifest:
+    queue = cluster_queue("order")
+    group = queue["spec"]["resourceGroups"][0]
+    group["coveredResources"] = ["cpu", "memory"]
+    group["flavors"][0]["resources"] = [{"name": each, "nominalQuota": "1"} for each in names]
+    return queue
+
+
+REFUSED = {  # each beside a twin that is right
+    "order": (ordered("memory", "cpu"), ordered("cpu", "memory")),
+    "lends-too-much": (lending("2", cohortName="all"), lending("1", cohortName="all")),
+    "lends-to-nobody": (lending("1"), cluster_queue("lends")),
+    "flavor-twice": (two_groups("plain"), two_groups("other")),
+    "deserved": (volcano("deserved", capability={"cpu": "1"}, deserved={"cpu": "2"}), volcano("deserved", deserved={"cpu": "2"})),
+    "not-in-capability": (
+        volcano("deserved", capability={"cpu": "1"}, deserved={"nvidia.com/gpu": "1"}),
+        volcano("deserved", capability={"cpu": "1", "nvidia.com/gpu": "1"}, deserved={"nvidia.com/gpu": "1"}),
+    ),
+    "guarantee": (
+        volcano("guarantee", guarantee={"resource": {"cpu": "1"}}),
+        volcano("guarantee", guarantee={"resource": {"cpu": "1"}}, deserved={"cpu": "1"}),
+    ),
+    "parent": (volcano("parent", parent="test-nowhere"), volcano("parent", parent="root")),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_queues_that_are_refused(name: str, cluster: Cluster, tmp_path: Path, opa: Evaluator) -> None:
+    fault, sound = REFUSED[name]
+    rule = "queue/volcano-queue-accepted" if fault["kind"] == "Queue" else "queue/quotas-accepted"
+    flavors = [made(KUEUE, "ResourceFlavor", each, {}) for each in ("plain", "other")]
+    assert errors([*flavors, sound], tmp_path / "sound.yaml", opa) == set()
+    assert errors([*flavors, fault], tmp_path / "fault.yaml", opa) == {rule}
+    assert refusal(cluster, [sound]) == ""
+    assert "denied the request" in refusal(cluster, [fault])
+
+
+# --- never admitted ---------------------------------------------------------------------------------------------
+
+NEVER = {  # run: its queue, what its pods ask for, the rule, what Kueue says
+    "another-system": (
+        "plain",
+        {"nodeSelector": {"kubernetes.io/os": "windows"}},
+        "queue/flavor-takes-pods",
+        "doesn't match node affinity",
+    ),
+    "tainted": ("tainted", {}, "queue/flavor-takes-pods", "untolerated taint"),
+    "no-topology": ("plain", {REQUIRED: "kubernetes.io/hostname"}, "queue/topology-request", "does not support TopologyAwareScheduling"),
+    "no-level": ("racks", {REQUIRED: "example.com/block"}, "queue/topology-request", "does not contain the requested level"),
+    "circle": ("circle", {}, "queue/cohorts-form-trees", "is inactive"),
+    "no-parameters": ("checked", {}, "queue/admission-check-works", "is inactive"),
+}
+
+
+def surroundings(namespace: str, queue: str) -> list[Manifest]:
+    """What one of the runs needs: the flavors, its queue, and what that names, all called after the namespace."""
+    here = {name: f"{namespace}-{name}" for name in ("plain", "tainted", "racks", "circle", "checked", "other")}
+    linux = {"kubernetes.io/os": "linux"}
+    taint = {"key": "example.com/team", "value": "other", "effect": "NoSchedule"}
+    flavors = {"plain": {}, "tainted": {"nodeTaints": [taint]}, "racks": {"topologyName": here["racks"]}}
+    flavor = queue if queue in flavors else "plain"
+    more = {
+        "circle": {"cohortName": here["circle"]},
+        "checked": {"admissionChecksStrategy": {"admissionChecks": [{"name": here["checked"]}]}},
+    }
+    objects = [
+        made(KUEUE, "ResourceFlavor", here[flavor], {"nodeLabels": linux, **flavors[flavor]}),
+        cluster_queue(here[queue], (here[flavor],), **more.get(queue, {})),
+        {**made(KUEUE, "LocalQueue", queue, {"clusterQueue": here[queue]}), "metadata": {"name": queue, "namespace": namespace}},
+    ]
+    if queue == "racks":
+        objects.append(made(KUEUE, "Topology", here[queue], {"levels": [{"nodeLabel": "kubernetes.io/hostname"}]}))
+    if queue == "circle":
+        objects.append(made(KUEUE, "Cohort", here["circle"], {"parentName": here["other"]}))
+        objects.append(made(KUEUE, "Cohort", here["other"], {"parentName": here["circle"]}))
+    if queue == "checked":
+        objects.append(made(KUEUE, "AdmissionCheck", here[queue], {"controllerName": "kueue.x-k8s.io/provisioning-request"}))
+    return objects
+
+
+def jobset(name: str, namespace: str, queue: str, asked: Manifest) -> Manifest:
+    annotations = {key: value for key, value in asked.items() if key == REQUIRED}
+    container = {"name": "main", "image": "busybox:1.37", "resources": {"requests": {"cpu": "1m"}}}
+    pod = {"restartPolicy": "Never", "containers": [container], **{key: value for key, value in asked.items() if key != REQUIRED}}
+    job = {"backoffLimit": 0, "template": {"metadata": {"annotations": annotations}, "spec": pod}}
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": name, "namespace": namespace, "labels": {"kueue.x-k8s.io/queue-name": queue}},
+        "spec": {"suspend": True, "replicatedJobs": [{"name": "main", "template": {"spec": job}}]},
+    }
+
+
+@pytest.fixture(scope="module")
+def place(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace]:
+    """All of them, started together."""
+    gone: list[Manifest] = []
+    try:
+        with own(cluster, request) as namespace:
+            queues = {queue for queue, _, _, _ in NEVER.values()}
+            objects = [each for queue in sorted(queues) for each in surroundings(namespace.name, queue)]
+            gone = list({(each["kind"], each["metadata"]["name"]): each for each in objects if "namespace" not in each["metadata"]}.values())
+            cluster.apply(*gone, *(each for each in objects if "namespace" in each["metadata"]))
+            cluster.apply(*(jobset(name, namespace.name, queue, asked) for name, (queue, asked, _, _) in NEVER.items()))
+            yield namespace
+    finally:
+        remove(cluster, gone)
+
+
+@pytest.mark.parametrize("name", NEVER)
+def test_runs_that_are_never_admitted(name: str, place: Namespace, tmp_path: Path, opa: Evaluator) -> None:
+    queue, asked, rule, words = NEVER[name]
+    around = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place.name}}, *surroundings(place.name, queue)]
+    assert errors([*around, jobset(name, place.name, queue, asked)], tmp_path / "fault.yaml", opa) == {rule}
+    if asked:
+        assert errors([*around, jobset(name, place.name, queue, {})], tmp_path / "sound.yaml", opa) == set()
+    place.wait("Kueue's words", lambda: words in said(place, name))
+    assert place.jobset(name)["spec"]["suspend"]
+
+
+def said(place: Namespace, name: str) -> str:
+    """What Kueue says of a run's Workload."""
+    workloads = [each for each in place.items("workloads") if each["metadata"]["ownerReferences"][0]["name"] == name]
+    return json.dumps([each.get("status", {}).get("conditions", []) for each in workloads])
