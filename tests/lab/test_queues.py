@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from gate.evaluate import Evaluator
 from tests.lab.conftest import Cluster, own
 from tests.lab.live import Manifest, Namespace
@@ -152,7 +153,9 @@ def place(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespac
         with own(cluster, request) as namespace:
             queues = {queue for queue, _, _, _ in NEVER.values()}
             objects = [each for queue in sorted(queues) for each in surroundings(namespace.name, queue)]
-            gone = list({(each["kind"], each["metadata"]["name"]): each for each in objects if "namespace" not in each["metadata"]}.values())
+            gone = list(
+                {(each["kind"], each["metadata"]["name"]): each for each in objects if "namespace" not in each["metadata"]}.values()
+            )
             cluster.apply(*gone, *(each for each in objects if "namespace" in each["metadata"]))
             cluster.apply(*(jobset(name, namespace.name, queue, asked) for name, (queue, asked, _, _) in NEVER.items()))
             yield namespace
