@@ -56,7 +56,11 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
         "It failed 68 s ago: it was not done after its activeDeadlineSeconds of 20; Trainer has deleted its JobSet and pods.",
     ),
     "deleting": ("trainer/deleting", None, "It is being deleted, for 9 s now; foregroundDeletion holds it; 2 of its pods are there."),
-    "drained": ("kueue/queue-stopped", None, "ClusterQueue faults-wide is stopped (stopPolicy: HoldAndDrain), so it admits nothing."),
+    "drained": (
+        "kueue/queue-stopped",
+        "queue/not-stopped",
+        "ClusterQueue faults-wide is stopped (stopPolicy: HoldAndDrain), so it admits nothing.",
+    ),
     "dying": (
         "jobset/dying",
         None,
@@ -197,7 +201,7 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
     ),
     "node-selector": (
         "pods/no-matching-node",
-        None,
+        "nodes/pool-takes-pods",
         "No node is one that its pods may run on (nodeSelector pool: v100): 1 of 1 didn't match Pod's node affinity/selector.",
     ),
     "not-covered": (
@@ -266,7 +270,11 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
         None,
         "It was stopped 2 min ago to make room for faults/preempting, and waits in ClusterQueue faults-small for quota again.",
     ),
-    "queue-stopped": ("kueue/queue-stopped", None, "ClusterQueue faults-stopped is stopped (stopPolicy: Hold), so it admits nothing."),
+    "queue-stopped": (
+        "kueue/queue-stopped",
+        "queue/not-stopped",
+        "ClusterQueue faults-stopped is stopped (stopPolicy: Hold), so it admits nothing.",
+    ),
     "quota-held": (
         "kueue/quota-held",
         None,
@@ -315,7 +323,7 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
     ),
     "tainted": (
         "kueue/flavor-does-not-fit",
-        None,
+        "queue/flavor-takes-pods",
         "No flavor of ClusterQueue faults-tainted fits its pods: untolerated taint {example.com/gpu yes NoSchedule <nil>} in flavor faults-tainted.",
     ),
     "too-large": (

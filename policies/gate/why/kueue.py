@@ -146,6 +146,7 @@ def cluster_queue_missing(run: Snapshot) -> Seen | None:
 @cause(
     "kueue/queue-stopped",
     "stuck",
+    rule="queue/not-stopped",
     todo="Ask who stopped the queue, and why; spec.stopPolicy: None lets it admit again.",
 )
 def queue_stopped(run: Snapshot) -> Seen | None:
@@ -243,6 +244,7 @@ def topology(run: Snapshot) -> Seen | None:
 @cause(
     "kueue/flavor-does-not-fit",
     "stuck",
+    rule="queue/flavor-takes-pods",
     todo="Give the pods the toleration or the node labels that the flavor asks for, or use a queue with another flavor.",
 )
 def flavor(run: Snapshot) -> Seen | None:

@@ -135,6 +135,7 @@ def claim(run: Snapshot) -> Seen | None:
 @cause(
     "pods/no-matching-node",
     "stuck",
+    rule="nodes/pool-takes-pods",
     todo="Compare nodeSelector, affinity and tolerations of the pod template with the nodes: kubectl get nodes --show-labels.",
 )
 def no_matching_node(run: Snapshot) -> Seen | None:

@@ -107,11 +107,14 @@ unmet(e, value) if {
 # Whether labels surely select no pool at all.
 nowhere(selected) if {
 	count(input.cluster.nodes) > 0
-	every pool in input.cluster.nodes {
-		some key, value in selected
-		known(pool, key)
-		object.get(labels(pool), key, null) != value
-	}
+	every pool in input.cluster.nodes { mislabelled(pool, selected) }
+}
+
+# Whether labels surely do not select a pool.
+mislabelled(pool, selected) if {
+	some key, value in selected
+	known(pool, key)
+	object.get(labels(pool), key, null) != value
 }
 
 # --- taints -----------------------------------------------------------------------------------------------------
