@@ -3,13 +3,17 @@
 # description: |
 #   The PodGroup's minResources are the sum over all pods. Volcano enqueues a gang only if that fits spec.capability of
 #   its Queue; more than that stays Pending for ever ("queue resource quota insufficient"). What capability does not
-#   list is not limited.
+#   list is limited only by what the nodes have, less the guarantees of all other queues, which nobody else may use even
+#   while they are idle.
 # related_resources:
 # - ref: https://github.com/volcano-sh/volcano/issues/3220
 # - ref: https://github.com/volcano-sh/volcano/blob/v1.14.1/pkg/scheduler/plugins/proportion/proportion.go
 # custom:
 #   severity: error
 #   needs: cluster
+#   seen:
+#   - "source: volcano pkg/scheduler/plugins/proportion/proportion.go"
+#   - "source: volcano pkg/scheduler/plugins/capacity/capacity.go"
 #   fix: "Ask for fewer nodes (trainer.numNodes) or less on each (trainer.resourcesPerNode), or raise the Queue's capability."
 #   example: |
 #     apiVersion: scheduling.volcano.sh/v1beta1
@@ -19,6 +23,7 @@
 package rules.queue.volcano_capability
 
 import data.lib
+import data.lib.pools
 import data.lib.queueing
 
 report contains lib.in_workload(w, queueing.parallelism_path(queueing.largest(w, most)), message) if {
@@ -41,6 +46,35 @@ report contains lib.in_workload(w, queueing.parallelism_path(queueing.largest(w,
 		queueing.listed(over),
 	])
 }
+
+report contains lib.in_workload(w, queueing.parallelism_path(queueing.largest(w, resource)), message) if {
+	lib.has_volcano
+	count(input.cluster.nodes) > 0
+	some w in queueing.runs
+	queueing.pod_group(w)
+	name := queueing.volcano_queue(w)
+	some resource, needed in w.demand
+	lib.extended(resource)
+	there := sum([all_of(pool, resource) | some pool in input.cluster.nodes])
+	not queueing.exceeds(needed, there)
+	promised := sum([guaranteed(queue, resource) | some queue in lib.objects("scheduling.volcano.sh", "Queue"); queue.metadata.name != name; leaf(queue)])
+	promised > 0
+	queueing.exceeds(needed, there - promised)
+	message := sprintf("%d pods need %s, and of the %s that the nodes have other queues are guaranteed %s: the gang is never enqueued in Volcano Queue %s", [
+		sum([pod.count | some pod in w.pods]),
+		queueing.listed({resource: needed}),
+		queueing.amount(resource, there),
+		queueing.amount(resource, promised),
+		name,
+	])
+}
+
+all_of(pool, resource) := pools.largest(pool) * pools.allocatable(pool, resource)
+
+guaranteed(queue, resource) := lib.quantity(object.get(queue.spec, ["guarantee", "resource", resource], 0))
+
+# The guarantees of child queues are part of their parent's.
+leaf(queue) if object.get(queue.spec, "parent", "") in {"", "root"}
 
 # Volcano takes cpu and memory of 0 for no limit.
 limited(resource, limit) if {

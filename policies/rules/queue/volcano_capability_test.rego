@@ -30,3 +30,19 @@ test_success_not_listed if volcano_capability.report == set() with input as json
 test_success_no_capability if volcano_capability.report == set() with input as json.patch(four, [runs.set("/objects/2/spec", {"weight": 1})])
 
 test_success_other_queue if volcano_capability.report == set() with input as json.patch(four, [runs.set("/objects/2/metadata/name", "other")])
+
+# 32 GPUs in all.
+guaranteed(n) := json.patch(runs.volcano, [
+	runs.set("/objects/2/spec/capability", {"example.com/disk": 1}),
+	runs.set("/objects/-", {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "sea"}, "spec": {"guarantee": {"resource": {"nvidia.com/gpu": n}}}}),
+])
+
+test_fail_guaranteed_to_others if {
+	volcano_capability.report == found("2 pods need 16 nvidia.com/gpu, and of the 32 that the nodes have other queues are guaranteed 17: the gang is never enqueued in Volcano Queue survey") with input as guaranteed("17")
+}
+
+test_success_guaranteed_to_others if volcano_capability.report == set() with input as guaranteed("16")
+
+test_success_guaranteed_to_itself if {
+	volcano_capability.report == set() with input as json.patch(runs.volcano, [runs.set("/objects/2/spec/guarantee", {"resource": {"nvidia.com/gpu": 32}})])
+}
