@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -243,3 +244,10 @@ def test_kustomize_alone_is_enough(tmp_path: Path) -> None:
         [tools.binary("kustomize"), "build", ROOT / "overlays/ib-volcano"], env={}, cwd=tmp_path, capture_output=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_gate_knows_how_long_tfrun_waits() -> None:
+    rule = (ROOT / "policies/rules/nodes/provisioned_in_time.rego").read_text(encoding="utf-8")
+    tfrun = (ROOT / "training/tfrun.py").read_text(encoding="utf-8")
+    (known,) = re.findall(r"^default_seconds := (\d+)", rule, re.MULTILINE)
+    assert re.findall(r'number\("TF_DISCOVERY_TIMEOUT", (\d+),', tfrun) == [known]
