@@ -225,8 +225,12 @@ def why(trainjob: str | None, kubeconfig: Path | None, context: str | None, form
 @main.command("rules")
 @click.option("--markdown", is_flag=True, help="As the table of policies/README.md.")
 @click.option("--symptoms", is_flag=True, help="As the table of symptoms in README.md.")
-def rules_(markdown: bool, symptoms: bool) -> None:
+@click.option("--pairs", is_flag=True, help="Instead, the table of clusters/README.md: which versions are tried together.")
+def rules_(markdown: bool, symptoms: bool, pairs: bool) -> None:
     """List the rules: id, severity, what must hold."""
+    if pairs:
+        click.echo(rules.pairs())
+        return
     if markdown or symptoms:
         click.echo(rules.table() if markdown else rules.troubleshooting())
         return

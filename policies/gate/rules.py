@@ -15,6 +15,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from gate import against, cel, followed, kustomization, process, quantities, render, scripts, tools, validate, waivers
 from gate.model import GateError, Rule
 
@@ -141,7 +143,7 @@ def _described(entry: dict[str, Any]) -> Rule:
 @functools.cache
 def _compiled() -> Path:
     """The folder of bundle and METADATA for the rules as they are now; compiled again when a file has changed."""
-    files = sorted(path for path in FOLDER.rglob("*.rego") if not path.stem.endswith("_test"))
+    files = sorted(path for path in FOLDER.rglob("*") if path.suffix in (".rego", ".yaml") and not path.stem.endswith("_test"))
     folder = tools.cache() / "rules" / _digest(files)
     if (folder / "rules.json").exists():
         return folder
@@ -206,4 +208,16 @@ def table() -> str:
     for rule in rules().values():
         title = rule.title.replace("|", "\\|")
         rows.append(f"| `{rule.id}` | {rule.severity} | {title} | {'no' if rule.needs_cluster else 'yes'} |")
+    return "\n".join(rows)
+
+
+def pairs() -> str:
+    """The table of versions in clusters/README.md."""
+    known = yaml.safe_load((FOLDER / "lib" / "versions" / "data.yaml").read_text(encoding="utf-8"))
+    rows = ["| release | with | tried by upstream | written in | in the lab |", "| --- | --- | --- | --- | --- |"]
+    for pair in known["pairs"]:
+        one, other = known["lab"].get(pair["of"]), known["lab"].get(pair["with"])
+        for version, tried in pair["tried"].items():
+            lab = other if version == one and other not in tried else ""
+            rows.append(f"| {pair['of']} {version} | {pair['with']} | {', '.join(tried)} | `{pair['source']}` | {lab} |")
     return "\n".join(rows)

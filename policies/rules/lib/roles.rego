@@ -36,6 +36,6 @@ endless(container) := "TensorBoard" if regex.match(`(^|[/\s])tensorboard(\s|$)`,
 
 endless(container) := "sleep infinity" if regex.match(`(^|[/\s;&])sleep\s+inf`, words(container))
 
-endless(container) := "tail -f" if regex.match(`(^|[/\s;&])tail\s+(-\S+\s+)*(-[a-z]*[fF]\b|--follow)`, words(container))
+endless(container) := "tail -f" if regex.match(`(^|[/\s;&])tail\s([^;&|]*\s)?(-[a-z]*[fF](\s|$)|--follow)`, words(container))
 
 words(container) := concat(" ", [word | some list in ["command", "args"]; some word in container[list]])

@@ -24,21 +24,9 @@
 package rules.trainer.runtime_exists
 
 import data.lib
+import data.lib.shipped
 
 group := "trainer.kubeflow.org"
-
-# The runtimes that Trainer's manifests and chart install where they are told to.
-shipped := {
-	"deepspeed-distributed",
-	"jax-distributed",
-	"mlx-distributed",
-	"torch-distributed",
-	"torch-distributed-with-cache",
-	"torchtune-llama3.2-1b",
-	"torchtune-llama3.2-3b",
-	"torchtune-qwen2.5-1.5b",
-	"xgboost-distributed",
-}
 
 report contains lib.at(ref.object, ["spec", "runtimeRef", "kind"], message) if {
 	some ref in refs
@@ -92,5 +80,5 @@ certainty(ref) := {} if not is_shipped(ref)
 
 is_shipped(ref) if {
 	ref.kind == "ClusterTrainingRuntime"
-	ref.name in shipped
+	shipped.runtimes[ref.name]
 }

@@ -1,0 +1,60 @@
+# METADATA
+# title: A runtime of one's own is not taken for one of Trainer's
+# description: |
+#   The Helm chart of Trainer 2.3 applies its runtimes by a Job after each install and upgrade: it overwrites whatever has
+#   their names, marks them with the label trainer.kubeflow.org/managed-by: runtimes-installer, and then deletes every
+#   ClusterTrainingRuntime with this label that is not one of them; before the chart goes, all with the label. With
+#   trainer.kubeflow.org/webhook-validation: disabled, which its own runtimes bear, Trainer's webhook does not look at a runtime.
+# related_resources:
+# - ref: https://github.com/kubeflow/trainer/blob/v2.3.0/charts/kubeflow-trainer/templates/runtimes/installer-job.yaml
+#   description: what is applied, and what is deleted
+# - ref: https://github.com/kubeflow/trainer/blob/v2.3.0/manifests/base/webhook/patch_validating.yaml
+#   description: the runtimes that the webhook looks at
+# custom:
+#   symptoms:
+#   - "a runtime is gone after an upgrade of Trainer"
+#   severity: error
+#   seen:
+#   - "source: trainer charts/kubeflow-trainer/templates/runtimes/installer-job.yaml"
+#   - "source: trainer charts/kubeflow-trainer/templates/runtimes/cleanup-job.yaml"
+#   - "source: trainer manifests/base/webhook/patch_validating.yaml"
+#   fix: "Give the runtime a name of its own and none of these labels."
+#   example: |
+#     kind: ClusterTrainingRuntime
+#     metadata:
+#       name: tensorflow-distributed
+#       labels: {trainer.kubeflow.org/managed-by: runtimes-installer}
+package rules.trainer.own_runtime
+
+import data.lib
+import data.lib.shipped
+
+managed_by := "trainer.kubeflow.org/managed-by"
+
+validation := "trainer.kubeflow.org/webhook-validation"
+
+report contains lib.at(i, ["metadata", "labels", managed_by], message) if {
+	some i, runtime in lib.objects("trainer.kubeflow.org", "ClusterTrainingRuntime")
+	runtime.metadata.labels[managed_by] == "runtimes-installer"
+	not shipped.runtimes[runtime.metadata.name]
+	message := "the label managed-by: runtimes-installer gives the runtime to Trainer's installer, which deletes it with the next upgrade"
+}
+
+report contains object.union(lib.at(i, ["metadata", "name"], message), certainty(runtime.metadata.name)) if {
+	some i, runtime in lib.objects("trainer.kubeflow.org", "ClusterTrainingRuntime")
+	shipped.runtimes[runtime.metadata.name]
+	not runtime.metadata.labels[managed_by] == "runtimes-installer"
+	message := sprintf("Trainer ships a runtime %s: where its installer applies it, this one is overwritten", [runtime.metadata.name])
+}
+
+report contains object.union(lib.at(i, ["metadata", "labels", validation], message), {"severity": "warning"}) if {
+	some i, runtime in lib.runtimes
+	runtime.metadata.labels[validation] == "disabled"
+	not shipped.runtimes[runtime.metadata.name]
+	message := "the label webhook-validation: disabled keeps Trainer's webhook away: what it would refuse shows up in each TrainJob of the runtime"
+}
+
+# Only where the chart is told to apply that runtime is it certain.
+certainty(name) := {"severity": "error"} if name in shipped.installed
+
+certainty(name) := {"severity": "warning"} if not name in shipped.installed

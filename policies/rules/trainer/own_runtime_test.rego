@@ -1,0 +1,55 @@
+package rules_test.trainer.own_runtime
+
+import data.rules.trainer.own_runtime.report
+import data.rules_test.fixture
+
+labelled(key, value) := fixture.with_runtime(fixture.trainjob, sprintf("metadata/labels/trainer.kubeflow.org~1%s", [key]), value)
+
+named(name) := fixture.with_runtime(fixture.trainjob, "metadata/name", name)
+
+chart(helm) := [{"sources": [{"path": ["spec", "source"], "spec": {"chart": "kubeflow-trainer", "helm": helm}}]}]
+
+test_fail_managed_by if {
+	report == {fixture.at(
+		1, ["metadata", "labels", "trainer.kubeflow.org/managed-by"],
+		"the label managed-by: runtimes-installer gives the runtime to Trainer's installer, which deletes it with the next upgrade",
+	)} with input as labelled("managed-by", "runtimes-installer")
+}
+
+overwritten(severity) := {object.union(
+	fixture.at(1, ["metadata", "name"], "Trainer ships a runtime torch-distributed: where its installer applies it, this one is overwritten"),
+	{"severity": severity},
+)}
+
+test_fail_name if report == overwritten("warning") with input as named("torch-distributed")
+
+test_fail_name_that_the_chart_applies if {
+	report == overwritten("error") with input as named("torch-distributed") with input.applications as chart({"values": "runtimes: {defaultEnabled: true}"})
+	report == overwritten("error") with input as named("torch-distributed") with input.applications as chart({"valuesObject": {"runtimes": {"torchDistributed": {"enabled": true}}}})
+	report == overwritten("warning") with input as named("torch-distributed") with input.applications as chart({"valuesObject": {"runtimes": {"jaxDistributed": {"enabled": true}}}})
+}
+
+test_fail_without_the_webhook if {
+	report == {object.union(
+		fixture.at(
+			1, ["metadata", "labels", "trainer.kubeflow.org/webhook-validation"],
+			"the label webhook-validation: disabled keeps Trainer's webhook away: what it would refuse shows up in each TrainJob of the runtime",
+		),
+		{"severity": "warning"},
+	)} with input as labelled("webhook-validation", "disabled")
+}
+
+test_success_own_name_and_labels if {
+	report == set() with input as fixture.trainjob
+	report == set() with input as labelled("managed-by", "platform-team")
+}
+
+# One of Trainer's, as it ships it.
+test_success_shipped if {
+	document := json.patch(named("jax-distributed"), [{"op": "add", "path": "/objects/1/metadata/labels", "value": {"trainer.kubeflow.org/managed-by": "runtimes-installer", "trainer.kubeflow.org/webhook-validation": "disabled"}}])
+	report == set() with input as document
+}
+
+test_success_namespaced if {
+	report == set() with input as json.patch(named("jax-distributed"), [{"op": "replace", "path": "/objects/1/kind", "value": "TrainingRuntime"}])
+}
