@@ -67,3 +67,4 @@ docs: setup ## write the generated parts of the documents
 	@$(GATE) rules --markdown | $(call between,rules,policies/README.md)
 	@$(GATE) rules --symptoms | $(call between,symptoms,README.md)
 	@$(GATE) why --causes | $(call between,causes,policies/README.md)
+	@$(GATE) rules --pairs | $(call between,pairs,clusters/README.md)

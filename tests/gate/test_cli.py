@@ -136,6 +136,7 @@ def test_explain_says_everything_about_a_rule() -> None:
         ("policies/README.md", "rules", ("rules", "--markdown")),
         ("README.md", "symptoms", ("rules", "--symptoms")),
         ("policies/README.md", "causes", ("why", "--causes")),
+        ("clusters/README.md", "pairs", ("rules", "--pairs")),
     ],
 )
 def test_tables_are_generated(file: str, mark: str, words: tuple[str, ...]) -> None:

@@ -245,9 +245,9 @@ NOT_ADMITTED = {
 }
 
 
-def made(name: str, namespace: str, *, sound: bool = False) -> list[Manifest]:
+def made(name: str, namespace: str, *, sound: bool = False, of: Fault | None = None) -> list[Manifest]:
     """The runtime, the TrainJob and the ConfigMap of a fault, or of its sound twin: of the repository's runtime, in the node's size."""
-    fault = (FAULTS | REFUSED)[name]
+    fault = of or (FAULTS | REFUSED)[name]
     run = f"{name}-sound" if sound else name
     runtime: Manifest = json.loads(json.dumps(render.build(ROOT / "overlays" / fault.overlay / "runtime")[0]))
     runtime["metadata"]["name"] = f"{namespace}-{run}"

@@ -1,0 +1,240 @@
+"""Runs of several Jobs, and what Trainer and JobSet accept without a word: each claim of the rules, at the real controllers.
+
+As in test_gate_and_cluster each fault is an edit of a repository's runtime and a small run of it, and all start together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gate import check
+from gate.evaluate import Evaluator
+from tests.conftest import ROOT
+from tests.edit import edited
+from tests.lab.conftest import Cluster, own
+from tests.lab.live import Manifest, Namespace, surroundings
+from tests.lab.test_gate_and_cluster import IMAGE, RUNTIME, Fault, accepted, made, refusal, remove, starts
+
+CASES = yaml.safe_load((ROOT / "tests/rules/jobset/accepted.yaml").read_text(encoding="utf-8"))["cases"]
+JOBSETS = [case for case in CASES if case["from"] == "jobset"]
+FAILS = "raise SystemExit(1)\n"
+JOBS = "      replicatedJobs:\n      - name: node\n"
+NODE = "      - name: node\n        template:\n          metadata:\n"
+LABEL = "trainer.kubeflow.org/trainjob-ancestor-step: dataset-initializer"
+pytestmark = pytest.mark.lab
+
+
+def job(name: str, command: str, *, job: str = "", spec: str = "", pod: str = "", labels: str = "") -> str:
+    """A replicatedJob as it stands in a runtime. `job`, `spec` and `pod` are fields of it, of its Job and of its pod."""
+    container = (
+        f"name: {name}, {IMAGE}, command: [{command}], resources: {{requests: {{cpu: 20m, memory: 128Mi}}, limits: {{memory: 128Mi}}}}"
+    )
+    inside = (
+        f"{pod}restartPolicy: Never, terminationGracePeriodSeconds: 5, automountServiceAccountToken: false, containers: [{{{container}}}]"
+    )
+    template = f"metadata: {{labels: {{{labels}}}}}, spec: {{{spec}backoffLimit: 0, template: {{spec: {{{inside}}}}}}}"
+    return f"      - {{name: {name}, {job}template: {{{template}}}}}\n"
+
+
+def before_node(text: str) -> tuple[str, str]:
+    """The edit that puts a Job before the one that trains."""
+    return JOBS, JOBS.replace("      - name: node\n", f"{text}      - name: node\n")
+
+
+def of_jobset(field: str) -> tuple[str, str]:
+    """The edit that gives the runtime's JobSet a field."""
+    return "      failurePolicy:\n", f"      {field}\n      failurePolicy:\n"
+
+
+VOLCANO = {"overlay": "no-ib-volcano", "run": {"queue": None}}
+FAULTS = {
+    "time-limit": Fault(
+        rules={"jobset/ttl-after-finished"},
+        given=[("maxRestarts: 3", "maxRestarts: 0")],
+        edits=[of_jobset("ttlSecondsAfterFinished: 1")],
+        script=FAILS,
+        **VOLCANO,
+    ),
+    "job-limit": Fault(
+        rules={"jobset/ttl-after-finished"},
+        given=[before_node(job("first", "'true'", spec="parallelism: 1, "))],
+        edits=[("parallelism: 1, ", "parallelism: 1, ttlSecondsAfterFinished: 0, ")],
+    ),
+    "itself": Fault(
+        rules={"jobset/accepted"},
+        given=[before_node(job("first", "'true'"))],
+        edits=[(NODE, NODE.replace("        template:\n", "        dependsOn: [{name: node, status: Ready}]\n        template:\n"))],
+    ),
+    "any-success": Fault(
+        rules={"jobset/success-after-training"},
+        given=[before_node(job("dataset-initializer", "'true'", labels=LABEL))],
+        edits=[of_jobset("successPolicy: {operator: Any}")],
+    ),
+    "endless": Fault(
+        rules={"jobset/nothing-endless"},
+        given=[before_node(job("board", "sleep, '3'"))],
+        edits=[("sleep, '3'", "sleep, infinity")],
+        script="",
+    ),
+    "gang-waits": Fault(
+        rules={"queue/gang-starts-together"},
+        given=[before_node(job("first", "'true'", pod="schedulerName: volcano, "))],
+        edits=[(NODE, NODE.replace("        template:\n", "        dependsOn: [{name: first, status: Complete}]\n        template:\n"))],
+        **VOLCANO,
+    ),
+    "replicas": Fault(
+        rules={"queue/gang-starts-together"},
+        given=[before_node(job("first", "sleep, '3600'", job="replicas: 1, ", pod="schedulerName: volcano, "))],
+        edits=[("replicas: 1, ", "replicas: 2, ")],
+        **VOLCANO,
+    ),
+    "no-nodes": Fault(
+        rules={"trainer/num-nodes"},
+        given=[("    env:\n    - name: TF_NUM_WORKERS\n      value: '2'\n", "")],
+        edits=[("    numNodes: 2\n    resources", "    numNodes: 0\n    resources")],
+    ),
+    "subdomain": Fault(
+        rules={"jobset/own-subdomain"},
+        edits=[("publishNotReadyAddresses: true", "publishNotReadyAddresses: true\n        subdomain: peers")],
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def runs(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace]:
+    """All faults, and a second run of the shared subdomain, started together."""
+    gone: list[Manifest] = []
+    try:
+        with own(cluster, request) as namespace:
+            objects = [each for name, fault in FAULTS.items() for each in made(name, namespace.name, of=fault)]
+            objects += made("subdomain-2", namespace.name, of=FAULTS["subdomain"])
+            gone += [each for each in objects if each["kind"] == RUNTIME]
+            others = [each for each in objects if each["kind"] != RUNTIME]
+            cluster.apply(*gone)
+            assert accepted(cluster, others) == ""
+            cluster.apply(*others)
+            yield namespace
+    finally:
+        remove(cluster, gone)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_gate_tells_the_fault_and_nothing_else(name: str, tmp_path: Path, opa: Evaluator) -> None:
+    sound = found(made(name, "somewhere", sound=True, of=FAULTS[name]), tmp_path / "sound.yaml", opa)
+    assert not {rule for rule in sound if rule in FAULTS[name].rules}
+    assert found(made(name, "somewhere", of=FAULTS[name]), tmp_path / "fault.yaml", opa) - sound == FAULTS[name].rules
+
+
+def test_with_a_time_limit_a_failed_run_trains_again(runs: Namespace) -> None:
+    runs.wait("a JobSet", lambda: bool(uid(runs, "time-limit")))
+    first = uid(runs, "time-limit")
+    runs.wait("pods of another JobSet", lambda: any(pod_of(pod) not in (first, "") for pod in runs.pods("time-limit")))
+    assert runs.get("podgroup", "time-limit")["metadata"]["ownerReferences"][0]["kind"] == "TrainJob"  # the same run, not a new one
+    runs.kubectl("delete", "trainjob", "time-limit", "--wait=false")  # it would go on for ever
+
+
+def test_with_a_time_limit_of_its_own_a_job_runs_again_beside_the_workers(runs: Namespace) -> None:
+    runs.wait("the first Job ran twice", lambda: len(starts_of(runs, "job-limit-first-0-0-")) > 1)
+    assert len(starts(runs, "job-limit", 0)) == 1
+    runs.kubectl("delete", "trainjob", "job-limit", "--wait=false")
+
+
+def test_a_job_that_waits_for_itself_is_never_made(runs: Namespace) -> None:
+    runs.wait("the other Job is done", lambda: done(runs, "itself", "first") == 1)
+    assert [each["metadata"]["name"] for each in jobs(runs, "itself")] == ["itself-first-0"]
+    assert runs.ended("itself") == ""
+
+
+def test_with_any_success_a_run_is_complete_before_it_trains(runs: Namespace) -> None:
+    runs.complete("any-success")
+    assert done(runs, "any-success", "node") == 0
+
+
+def test_a_job_that_never_ends_keeps_a_run_from_being_complete(runs: Namespace) -> None:
+    runs.wait("the training is done", lambda: done(runs, "endless", "node") == 1)
+    assert runs.ended("endless") == ""
+
+
+def test_a_gang_whose_jobs_wait_for_one_another_never_starts(runs: Namespace) -> None:
+    runs.wait("Volcano has looked", lambda: any("1 Pending, 3 minAvailable" in each for each in runs.events("gang-waits")))
+    assert [pod["status"]["phase"] for pod in runs.pods("gang-waits")] == ["Pending"]
+
+
+def test_of_replicas_the_pod_group_counts_one(runs: Namespace) -> None:
+    runs.wait("all pods", lambda: len(runs.pods("replicas")) == 4)
+    assert runs.get("podgroup", "replicas")["spec"]["minMember"] == 3
+
+
+def test_a_run_of_no_nodes_is_complete_at_once(runs: Namespace) -> None:
+    runs.complete("no-nodes")
+    assert runs.pods("no-nodes") == []
+
+
+def test_a_second_run_of_a_subdomain_has_no_names(runs: Namespace) -> None:
+    both = {"subdomain", "subdomain-2"}
+    runs.wait("all pods run", lambda: all(runs.running(name) == 2 for name in both))
+    first = runs.get("service", "peers")["spec"]["selector"]["jobset.sigs.k8s.io/jobset-name"]
+    (second,) = both - {first}
+    runs.wait("the first run's names", lambda: len(addresses(runs, "peers")) == 2)
+    assert addresses(runs, "peers") == {pod["status"]["podIP"] for pod in runs.pods(first)}
+    assert [each["metadata"]["name"] for each in runs.items("services", f"--field-selector=metadata.name={second}")] == []
+
+
+@pytest.mark.parametrize("case", JOBSETS, ids=lambda case: str(case["name"]))
+def test_what_jobset_refuses(case: Manifest, cluster: Cluster) -> None:
+    text = (ROOT / "tests/rules/valid/jobset.yaml").read_text(encoding="utf-8")
+    (jobset,) = (each for each in yaml.safe_load_all(edited(text, case["edits"])) if each["kind"] == "JobSet")
+    jobset["metadata"]["namespace"] = "default"
+    said = refusal(cluster, [jobset])
+    assert ("<nil>: Internal error" in said) == bool(case["expect"]), said  # not the schema's, but the webhook's words
+
+
+# --- what is looked at ------------------------------------------------------------------------------------------
+
+
+def found(objects: list[Manifest], file: Path, opa: Evaluator) -> set[str]:
+    """The rules that say something of these objects in the lab's cluster."""
+    file.write_text(yaml.safe_dump_all([*surroundings("somewhere"), *objects]), encoding="utf-8")
+    outcome = check.check(file.parent, check.targets(file.parent, [file], str(ROOT / "clusters" / "lab")), evaluator=opa)
+    assert outcome.problems == []
+    return {finding.rule for finding in outcome.findings}
+
+
+def uid(runs: Namespace, run: str) -> str:
+    """That of the run's JobSet as long as there is one."""
+    return next((str(each["metadata"]["uid"]) for each in runs.items("jobsets", f"--field-selector=metadata.name={run}")), "")
+
+
+def pod_of(pod: Manifest) -> str:
+    """The JobSet that a pod is of."""
+    return str(pod["metadata"]["labels"]["jobset.sigs.k8s.io/jobset-uid"])
+
+
+def jobs(runs: Namespace, run: str) -> list[Manifest]:
+    return runs.items("jobs", f"--selector=jobset.sigs.k8s.io/jobset-name={run}")
+
+
+def done(runs: Namespace, run: str, name: str) -> int:
+    """How many Jobs of a replicatedJob have succeeded."""
+    known = [
+        each
+        for each in runs.items("jobsets", f"--field-selector=metadata.name={run}")
+        for each in each.get("status", {}).get("replicatedJobsStatus", [])
+    ]
+    return sum(each["succeeded"] for each in known if each["name"] == name)
+
+
+def starts_of(runs: Namespace, prefix: str) -> set[str]:
+    """The pods of that prefix of which a container was started."""
+    names = {event["involvedObject"]["name"] for event in runs.items("events", "--field-selector=reason=Started")}
+    return {name for name in names if name.startswith(prefix)}
+
+
+def addresses(runs: Namespace, service: str) -> set[str]:
+    """What the names of a Service's pods resolve to."""
+    slices = runs.items("endpointslices", f"--selector=kubernetes.io/service-name={service}")
+    return {address for each in slices for endpoint in each.get("endpoints") or [] for address in endpoint["addresses"]}
