@@ -15,6 +15,8 @@ from gate.model import Fault, FieldPath, Problem, Resource, dotted
 from gate.schemas import Catalog
 
 RULE = "schema/valid"
+# What a schema requires and a webhook has filled in before the API server looks.
+_FILLED_IN = {("JobSet", "spec", "failurePolicy", "rules", "name")}
 _ADD = "add the component that defines it to policies/schemas/sources.yaml"
 
 
@@ -126,6 +128,8 @@ def _faults(resource: Resource, error: jsonschema.ValidationError, catalog: Cata
     if resource.kind == "Secret":  # its values are in no report
         error.instance = _hidden(error.instance)
     for path, message, fix in _explain(error):
+        if error.validator == "required" and (resource.kind, *(part for part in path if isinstance(part, str))) in _FILLED_IN:
+            continue
         key = error.validator == "additionalProperties"
         yield Fault(rule=RULE, message=f"{message} ({version})", resource=resource, path=path, fix=fix, key=key)
 

@@ -59,6 +59,19 @@ report contains warning(w, ["rules", i, "action"], message) if {
 	message := "every failure restarts all workers without limit: a run that always fails holds its GPUs for ever"
 }
 
+# A worker that fails fails its Job for the reason BackoffLimitExceeded; the first rule that matches decides.
+report contains warning(w, ["rules", i, "action"], message) if {
+	some w in workloads
+	w.jobset.spec.failurePolicy.maxRestarts > 0
+	i := min([n |
+		some n, rule in w.jobset.spec.failurePolicy.rules
+		matches_workers(rule)
+		concerns_gang(w, rule)
+	])
+	w.jobset.spec.failurePolicy.rules[i].action == "FailJobSet"
+	message := "action is FailJobSet for every worker that fails: maxRestarts is never used, the first failed worker ends the run"
+}
+
 report contains finding(w, ["restartStrategy"], message) if {
 	some w in workloads
 	w.jobset.spec.failurePolicy.restartStrategy == "InPlaceRestart"
@@ -91,6 +104,13 @@ concerns_gang(w, rule) if {
 matches_everything(rule) if {
 	count(object.get(rule, "onJobFailureReasons", [])) == 0
 	count(object.get(rule, "onJobFailureMessagePatterns", [])) == 0
+}
+
+matches_workers(rule) if matches_everything(rule)
+
+matches_workers(rule) if {
+	count(object.get(rule, "onJobFailureMessagePatterns", [])) == 0
+	"BackoffLimitExceeded" in rule.onJobFailureReasons
 }
 
 restarts_without_limit(w) if {

@@ -83,6 +83,24 @@ test_fail_in_place_gated if {
 	)
 }
 
+test_fail_no_restart_is_left if {
+	message := "action is FailJobSet for every worker that fails: maxRestarts is never used, the first failed worker ends the run"
+	every rule in [{}, {"onJobFailureReasons": ["DeadlineExceeded", "BackoffLimitExceeded"]}] {
+		rules := [{"action": "RestartJobSet", "onJobFailureReasons": ["PodFailurePolicy"]}, object.union(rule, {"action": "FailJobSet"})]
+		report == {finding(["rules", 1, "action"], message, warning)} with input as policy(fixture.trainjob, {"maxRestarts": 3, "rules": rules})
+	}
+}
+
+test_success_fails_for_some_reasons if {
+	every rules in [
+		[{"action": "FailJobSet", "onJobFailureReasons": ["PodFailurePolicy"]}],
+		[{"action": "FailJobSet", "onJobFailureMessagePatterns": ["exit code 2"]}],
+		[{"action": "RestartJobSet", "onJobFailureReasons": ["BackoffLimitExceeded"]}, {"action": "FailJobSet"}],
+	] {
+		report == set() with input as policy(fixture.trainjob, {"maxRestarts": 3, "rules": rules})
+	}
+}
+
 test_success_bounded if {
 	every strategy in ["Recreate", "BlockingRecreate"] {
 		report == set() with input as policy(fixture.trainjob, {"maxRestarts": 1, "restartStrategy": strategy})

@@ -1,0 +1,62 @@
+# METADATA
+# title: A worker has its own name and finds the names of the others
+# description: |
+#   Workers find one another by the names that JobSet gives them in the cluster's DNS. A pod in the network of its node has the
+#   node's name instead of its own and, with the default dnsPolicy, asks the node's DNS, which knows no pod; so does one with
+#   dnsPolicy Default. tfrun reads a worker's index from its name {job}-node-0-{index}: in a replicatedJob that is not called
+#   node it does not know who it is, and ends.
+# related_resources:
+# - ref: https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/#pod-s-dns-policy
+#   description: dnsPolicy, and what it means with hostNetwork
+# custom:
+#   symptoms:
+#   - "is not JOB-node-0-INDEX: which worker is this?"
+#   severity: error
+#   seen:
+#   - "source: kubernetes pkg/kubelet/network/dns/dns.go"
+#   - "source: kubernetes pkg/kubelet/kuberuntime/kuberuntime_sandbox.go"
+#   fix: "Leave hostNetwork and dnsPolicy out, and call the replicatedJob of the workers `node`."
+#   example: |
+#     template:
+#       spec:
+#         hostNetwork: true          # for InfiniBand, in place of an attachment
+#         containers: [{name: node, command: [python3, tfrun.py, python3, train.py]}]
+package rules.jobset.worker_names
+
+import data.lib
+
+report contains object.union(lib.in_workload(g.workload, lib.pod_path(g, ["dnsPolicy"]), message), {"fix": fix}) if {
+	some g in lib.gangs
+	lib.pod_spec(g).hostNetwork == true
+	policy := object.get(lib.pod_spec(g), "dnsPolicy", "ClusterFirst")
+	policy in {"ClusterFirst", "Default"}
+	message := sprintf("with hostNetwork and dnsPolicy %s the workers ask the node's DNS, which does not know one another's names", [policy])
+	fix := "Leave hostNetwork out, or write `dnsPolicy: ClusterFirstWithHostNet`."
+}
+
+report contains lib.in_workload(g.workload, lib.pod_path(g, ["dnsPolicy"]), message) if {
+	some g in lib.gangs
+	not lib.pod_spec(g).hostNetwork == true
+	lib.pod_spec(g).dnsPolicy == "Default"
+	message := "with dnsPolicy Default the workers ask the node's DNS, which does not know one another's names"
+}
+
+report contains lib.in_workload(g.workload, lib.pod_path(g, ["hostNetwork"]), message) if {
+	some g in lib.gangs
+	lib.pod_spec(g).hostNetwork == true
+	under_tfrun(g)
+	message := "with hostNetwork a worker has its node's name, from which tfrun cannot tell which worker it is: every worker ends"
+}
+
+report contains lib.in_workload(g.workload, ["spec", "replicatedJobs", g.pod.replicatedJob, "name"], message) if {
+	some g in lib.gangs
+	under_tfrun(g)
+	not regex.match(`^(.+-)?node$`, g.pod.name)
+	message := sprintf("the replicatedJob is called %s, and tfrun reads a worker's index from a name …-node-0-INDEX: every worker ends", [g.pod.name])
+}
+
+under_tfrun(g) if {
+	container := lib.containers(g)[lib.trainer_container(g)]
+	words := concat(" ", [word | some list in ["command", "args"]; some word in container[list]])
+	regex.match(`(^|[\s/])tfrun(\.py)?(\s|$)`, words)
+}
