@@ -216,8 +216,9 @@ def pairs() -> str:
     known = yaml.safe_load((FOLDER / "lib" / "versions" / "data.yaml").read_text(encoding="utf-8"))
     rows = ["| release | with | tried by upstream | written in | in the lab |", "| --- | --- | --- | --- | --- |"]
     for pair in known["pairs"]:
+        written = ", ".join(f"`{file}`" for file in pair["sources"])
         one, other = known["lab"].get(pair["of"]), known["lab"].get(pair["with"])
         for version, tried in pair["tried"].items():
             lab = other if version == one and other not in tried else ""
-            rows.append(f"| {pair['of']} {version} | {pair['with']} | {', '.join(tried)} | `{pair['source']}` | {lab} |")
+            rows.append(f"| {pair['of']} {version} | {pair['with']} | {', '.join(tried)} | {written} | {lab} |")
     return "\n".join(rows)

@@ -96,11 +96,17 @@ def build(module: Path, package: str, target: Path, linked: str = "") -> None:
     process.run(command, cwd=module, env={**os.environ, "CGO_ENABLED": "0", "GOFLAGS": ""}, timeout=3600)
 
 
-def _read(component: str, version: str, target: Path) -> None:
+def module(component: str, version: str) -> Path:
+    """The unpacked module of one version of one component. Raises GateError where it is not the one whose hash is pinned."""
     source = schemas.sources()[component]
     with tempfile.TemporaryDirectory() as empty:
         told = process.run([go(), "mod", "download", "-json", f"{source.module}@v{version}"], cwd=Path(empty), timeout=900)
-    module = json.loads(told)
-    if module.get("Sum") != source.versions[version]:
-        raise GateError(f"{source.module} v{version} has the hash {module.get('Sum')}, pinned is {source.versions[version]}")
-    target.write_text(json.dumps(schemas.extract(source, Path(module["Dir"])), separators=(",", ":")), encoding="utf-8")
+    found = json.loads(told)
+    if found.get("Sum") != source.versions[version]:
+        raise GateError(f"{source.module} v{version} has the hash {found.get('Sum')}, pinned is {source.versions[version]}")
+    return Path(found["Dir"])
+
+
+def _read(component: str, version: str, target: Path) -> None:
+    extracted = schemas.extract(schemas.sources()[component], module(component, version))
+    target.write_text(json.dumps(extracted, separators=(",", ":")), encoding="utf-8")

@@ -80,6 +80,48 @@ report contains object.union(lib.in_workload(w, ["spec", "coordinator", field], 
 	message := sprintf("the coordinator is not there (%s): JobSet refuses the JobSet", [reason])
 }
 
+report contains object.union(lib.in_workload(w, array.concat(claim.path, ["metadata", "name"]), message), {"fix": fix}) if {
+	some w in lib.workloads
+	some claim in claims(w)
+	every job in roles.jobs(w) { not mounts(job, claim.name) }
+	message := sprintf("no container mounts the claim %s of volumeClaimPolicies: JobSet refuses the JobSet", [claim.name])
+	fix := sprintf("Mount it where it is needed: `volumeMounts: [{name: %s, mountPath: /…}]`.", [claim.name])
+}
+
+report contains object.union(lib.in_workload(w, array.concat(claim.path, ["metadata", "name"]), message), {"fix": fix}) if {
+	some w in lib.workloads
+	some claim in claims(w)
+	some job in roles.jobs(w)
+	some volume in job.template.spec.template.spec.volumes
+	volume.name == claim.name
+	message := sprintf("the Job %s has a volume %s of its own beside the claim of that name in volumeClaimPolicies: JobSet refuses the JobSet", [
+		job.name,
+		claim.name,
+	])
+	fix := "Leave the volume out: JobSet adds it."
+}
+
+report contains object.union(lib.in_workload(w, ["spec", "replicatedJobs", i, "groupName"], message), {"fix": fix}) if {
+	some w in lib.workloads
+	some i, job in roles.jobs(w)
+	not regex.match(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`, object.get(job, "groupName", "default"))
+	message := sprintf("groupName `%s` is no RFC 1035 label of at most 63 characters: JobSet refuses the JobSet", [job.groupName])
+	fix := "Write lower-case letters, digits and `-`, a letter first."
+}
+
+# The claims that JobSet makes: where each stands, and the volume that its pods get.
+claims(w) := [{"path": ["spec", "volumeClaimPolicies", p, "templates", t], "name": claim.metadata.name} |
+	some p, policy in w.jobset.spec.volumeClaimPolicies
+	some t, claim in policy.templates
+]
+
+mounts(job, name) if {
+	some list in ["containers", "initContainers"]
+	some container in job.template.spec.template.spec[list]
+	some mount in container.volumeMounts
+	mount.name == name
+}
+
 above(w, i) := {job.name | some job in array.slice(roles.jobs(w), 0, i)}
 
 unreachable(w, job, before) := sprintf("which the JobSet does not have (it has: %s): JobSet refuses the JobSet", [lib.joined(roles.names(w) - {job})]) if {

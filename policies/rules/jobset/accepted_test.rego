@@ -78,6 +78,35 @@ test_fail_coordinator if {
 	accepted.report == coordinator("podIndex", "podIndex is 3, of 3") with input as fixture.with_spec(fixture.jobset, "coordinator", {"replicatedJob": "worker", "podIndex": 3})
 }
 
+claims(document) := fixture.with_spec(document, "volumeClaimPolicies", [{"templates": [{"metadata": {"name": "cache"}}]}])
+
+claim_path := ["spec", "volumeClaimPolicies", 0, "templates", 0, "metadata", "name"]
+
+mounted := fixture.with_container(claims(fixture.trainjob), "volumeMounts", [{"name": "cache", "mountPath": "/cache"}])
+
+test_fail_claim_that_nobody_mounts if {
+	accepted.report == {object.union(
+		fixture.in_workload(claim_path, "no container mounts the claim cache of volumeClaimPolicies: JobSet refuses the JobSet"),
+		{"fix": "Mount it where it is needed: `volumeMounts: [{name: cache, mountPath: /…}]`."},
+	)} with input as claims(fixture.trainjob)
+}
+
+test_fail_claim_beside_a_volume if {
+	accepted.report == {object.union(
+		fixture.in_workload(claim_path, "the Job node has a volume cache of its own beside the claim of that name in volumeClaimPolicies: JobSet refuses the JobSet"),
+		{"fix": "Leave the volume out: JobSet adds it."},
+	)} with input as fixture.with_pod(mounted, "volumes", [{"name": "cache", "emptyDir": {}}])
+}
+
+test_fail_group if {
+	accepted.report == {object.union(
+		fixture.in_workload(["spec", "replicatedJobs", 0, "groupName"], "groupName `Workers` is no RFC 1035 label of at most 63 characters: JobSet refuses the JobSet"),
+		{"fix": "Write lower-case letters, digits and `-`, a letter first."},
+	)} with input as json.patch(fixture.trainjob, [{"op": "add", "path": "/workloads/0/jobset/spec/replicatedJobs/0/groupName", "value": "Workers"}])
+}
+
+test_success_claim if accepted.report == set() with input as mounted
+
 test_success if {
 	every document in [fixture.trainjob, fixture.runtime, fixture.jobset, waits(fixture.jobset, 1, "leader")] {
 		accepted.report == set() with input as document

@@ -17,6 +17,7 @@
 #   - "source: kueue go.mod"
 #   - "source: kueue Makefile-test.mk"
 #   - "source: jobset Makefile"
+#   - "source: jobset go.mod"
 #   - "source: volcano go.mod"
 #   - "source: argocd docs/operator-manual/tested-kubernetes-versions.md"
 #   fix: "Choose versions that upstream tries together, or try the pair where nobody depends on it."
@@ -41,7 +42,7 @@ report contains lib.of_cluster(["versions", pair["with"]], message) if {
 		pair["with"],
 		lib.joined(tried),
 		other,
-		pair.source,
+		concat(", ", pair.sources),
 	])
 }
 
