@@ -184,13 +184,21 @@ def test_a_second_run_of_a_subdomain_has_no_names(runs: Namespace) -> None:
     assert [each["metadata"]["name"] for each in runs.items("services", f"--field-selector=metadata.name={second}")] == []
 
 
+def test_an_initializer_that_the_runtime_does_not_have_is_refused(runs: Namespace) -> None:
+    (run,) = (each for each in made("itself", runs.name, of=FAULTS["itself"]) if each["kind"] == "TrainJob")
+    run["metadata"]["name"] = "no-initializer"
+    assert refusal(runs.cluster, [run]) == ""
+    run["spec"]["initializer"] = {"dataset": {"storageUri": "s3://bucket/data"}}
+    assert "must have dataset-initializer job when trainJob is configured" in refusal(runs.cluster, [run])
+
+
 @pytest.mark.parametrize("case", JOBSETS, ids=lambda case: str(case["name"]))
 def test_what_jobset_refuses(case: Manifest, cluster: Cluster) -> None:
     text = (ROOT / "tests/rules/valid/jobset.yaml").read_text(encoding="utf-8")
     (jobset,) = (each for each in yaml.safe_load_all(edited(text, case["edits"])) if each["kind"] == "JobSet")
     jobset["metadata"]["namespace"] = "default"
     said = refusal(cluster, [jobset])
-    assert ("<nil>: Internal error" in said) == bool(case["expect"]), said  # not the schema's, but the webhook's words
+    assert ('The JobSet "flood-5" is invalid' in said) == bool(case["expect"]), said  # by the webhook: the gate finds no fault of its schema
 
 
 # --- what is looked at ------------------------------------------------------------------------------------------

@@ -76,6 +76,6 @@ report contains object.union(lib.in_workload(w, path, message), {"fix": "Wait fo
 }
 
 # Images of programs that wait for what comes, until somebody stops them.
-daemons := `(^|[/_-])(tensorboard|fluent-?bit|fluentd|filebeat|promtail|vector|dcgm-exporter|node-exporter|pushgateway|statsd-exporter|opentelemetry-collector(-contrib)?|nginx|envoy)(:|@|$)`
+daemons := `(^|/)(tensorboard|fluent-?bit|fluentd|filebeat|promtail|vector|dcgm-exporter|node-exporter|pushgateway|statsd-exporter|opentelemetry-collector(-contrib)?|nginx|envoy)(:|@|$)`
 
 fix(w) := sprintf("Say whose success counts: `successPolicy: {operator: All, targetReplicatedJobs: [%s]}`.", [lib.joined(roles.workers(w))])

@@ -16,6 +16,7 @@
 #   - "the training finds no data although its initializer has fetched them"
 #   severity: error
 #   seen:
+#   - "lab: tests/lab/test_roles.py::test_an_initializer_that_the_runtime_does_not_have_is_refused"
 #   - "source: trainer pkg/runtime/framework/plugins/jobset/jobset.go"
 #   - "source: trainer pkg/runtime/framework/plugins/jobset/builder.go"
 #   fix: |

@@ -43,7 +43,7 @@ report contains lib.at(i, ["metadata", "labels", managed_by], message) if {
 report contains object.union(lib.at(i, ["metadata", "name"], message), certainty(runtime.metadata.name)) if {
 	some i, runtime in lib.objects("trainer.kubeflow.org", "ClusterTrainingRuntime")
 	shipped.runtimes[runtime.metadata.name]
-	not runtime.metadata.labels[managed_by] == "runtimes-installer"
+	not as_shipped(runtime)
 	message := sprintf("Trainer ships a runtime %s: where its installer applies it, this one is overwritten", [runtime.metadata.name])
 }
 
@@ -53,6 +53,11 @@ report contains object.union(lib.at(i, ["metadata", "labels", validation], messa
 	not shipped.runtimes[runtime.metadata.name]
 	message := "the label webhook-validation: disabled keeps Trainer's webhook away: what it would refuse shows up in each TrainJob of the runtime"
 }
+
+# One of Trainer's own, marked as its installer or its kustomization marks it.
+as_shipped(runtime) if runtime.metadata.labels[managed_by] == "runtimes-installer"
+
+as_shipped(runtime) if runtime.metadata.labels[validation] == "disabled"
 
 # Only where the chart is told to apply that runtime is it certain.
 certainty(name) := {"severity": "error"} if name in shipped.installed
