@@ -192,13 +192,22 @@ def test_an_initializer_that_the_runtime_does_not_have_is_refused(runs: Namespac
     assert "must have dataset-initializer job when trainJob is configured" in refusal(runs.cluster, [run])
 
 
+def test_kueues_own_patch_is_refused(runs: Namespace) -> None:
+    (run,) = (each for each in made("itself", runs.name, of=FAULTS["itself"]) if each["kind"] == "TrainJob")
+    run["metadata"] = {"name": "copied", "namespace": runs.name}  # no queue label: Kueue adds its entry to every TrainJob
+    run["spec"]["runtimePatches"].append({"manager": "kueue.x-k8s.io/manager", "trainingRuntimeSpec": {"template": {"spec": {}}}})
+    assert 'Duplicate value: {"manager":"kueue.x-k8s.io/manager"}' in refusal(runs.cluster, [run])
+
+
 @pytest.mark.parametrize("case", JOBSETS, ids=lambda case: str(case["name"]))
 def test_what_jobset_refuses(case: Manifest, cluster: Cluster) -> None:
     text = (ROOT / "tests/rules/valid/jobset.yaml").read_text(encoding="utf-8")
     (jobset,) = (each for each in yaml.safe_load_all(edited(text, case["edits"])) if each["kind"] == "JobSet")
     jobset["metadata"]["namespace"] = "default"
     said = refusal(cluster, [jobset])
-    assert ('The JobSet "flood-5" is invalid' in said) == bool(case["expect"]), said  # by the webhook: the gate finds no fault of its schema
+    assert ('The JobSet "flood-5" is invalid' in said) == bool(case["expect"]), (
+        said
+    )  # by the webhook: the gate finds no fault of its schema
 
 
 # --- what is looked at ------------------------------------------------------------------------------------------

@@ -3,12 +3,22 @@
 # description: |
 #   A runtimePatch (2.1: podTemplateOverride) changes Jobs and containers that the runtime has; one that it names anew has
 #   no image and cannot get one. Trainer's webhook also refuses env of the containers that have an API of their own, and
-#   a manager that is no domain-prefixed path: the TrainJob is not created.
+#   a manager that is no domain-prefixed path: the TrainJob is not created. Nor is it where Kueue finds the entry that it adds
+#   to every TrainJob, as a manifest has that was read from a cluster.
 # related_resources:
 # - ref: https://github.com/kubeflow/trainer/blob/v2.3.0/pkg/runtime/framework/plugins/jobset/jobset.go
 #   description: what the webhook refuses
+# - ref: https://github.com/kubernetes-sigs/kueue/blob/v0.17.0/pkg/controller/jobs/trainjob/trainjob_webhook.go
+#   description: the entry that Kueue adds
 # custom:
+#   symptoms:
+#   - "spec.runtimePatches[1]: Duplicate value: kueue.x-k8s.io/manager"
 #   severity: error
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_what_no_pod_may_have_makes_no_job"
+#   - "lab: tests/lab/test_roles.py::test_kueues_own_patch_is_refused"
+#   - "source: trainer pkg/runtime/framework/plugins/jobset/jobset.go"
+#   - "source: kueue pkg/controller/jobs/trainjob/trainjob_webhook.go"
 #   fix: "Patch only replicatedJobs and containers of the runtime, by the names that they have there."
 #   example: |
 #     runtimePatches:
@@ -28,6 +38,15 @@ report contains object.union(lib.at(i, ["spec", "runtimePatches", n, "manager"],
 	not regex.match(domain_prefixed, patch.manager)
 	message := sprintf("manager %s is no domain-prefixed path: Trainer refuses the TrainJob", [patch.manager])
 	fix := "Write a domain and a path, such as `manager: example.com/team`."
+}
+
+report contains object.union(lib.at(i, ["spec", "runtimePatches", n, "manager"], message), {"fix": fix}) if {
+	some i, trainjob in lib.objects("trainer.kubeflow.org", "TrainJob")
+	some n, patch in trainjob.spec.runtimePatches
+	patch.manager == "kueue.x-k8s.io/manager"
+	kueue_adds(trainjob)
+	message := "Kueue adds the entry of manager kueue.x-k8s.io/manager to every TrainJob: the API server refuses the second"
+	fix := "Leave the entry out: it is Kueue's."
 }
 
 report contains lib.at(p.object, p.path, message) if {
@@ -59,6 +78,13 @@ report contains object.union(lib.at(p.object, array.concat(p.pod, ["containers",
 	field := own_env[container.name]
 	message := sprintf("a patch gives env to the container %s: Trainer refuses the TrainJob", [container.name])
 	fix := sprintf("Write these variables in %s of the TrainJob.", [field])
+}
+
+kueue_adds(_) if semver.compare(input.cluster.versions.kueue, "0.17.0") >= 0
+
+kueue_adds(trainjob) if {
+	input.cluster == null
+	trainjob.metadata.labels["kueue.x-k8s.io/queue-name"]
 }
 
 own_env := {

@@ -27,6 +27,29 @@ test_fail_manager if {
 	}
 }
 
+kueues_own := with_patch("kueue.x-k8s.io/manager", [])
+
+without_cluster(document) := json.patch(document, [{"op": "replace", "path": "/cluster", "value": null}])
+
+second := {object.union(
+	fixture.at(
+		0,
+		["spec", "runtimePatches", 0, "manager"],
+		"Kueue adds the entry of manager kueue.x-k8s.io/manager to every TrainJob: the API server refuses the second",
+	),
+	{"fix": "Leave the entry out: it is Kueue's."},
+)}
+
+test_fail_kueues_own if {
+	report == second with input as kueues_own
+	report == second with input as without_cluster(fixture.with_trainjob(kueues_own, "metadata/labels", {"kueue.x-k8s.io/queue-name": "nightly"}))
+}
+
+test_success_kueue_that_adds_none if {
+	report == set() with input as without_cluster(kueues_own)
+	report == set() with input as json.patch(kueues_own, [{"op": "replace", "path": "/cluster/versions", "value": {"volcano": "1.14.1"}}])
+}
+
 test_fail_replicated_job if {
 	report == {fixture.at(
 		0,
@@ -81,7 +104,7 @@ test_fail_overrides if {
 
 test_success_mounts if {
 	mounts := {"containers": [{"name": "node", "volumeMounts": [{"name": "code", "mountPath": "/code"}]}]}
-	report == set() with input as with_patch("kueue.x-k8s.io/manager", [job("node", mounts)])
+	report == set() with input as with_patch("example.com/me", [job("node", mounts)])
 }
 
 test_success_env_of_another_container if {
