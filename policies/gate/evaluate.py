@@ -98,18 +98,15 @@ def _fault(found: dict[str, Any], resources: Sequence[Resource], workloads: Sequ
 def evaluator() -> Iterator[Evaluator]:
     """Starts OPA and stops it again. Raises GateError where it does not come up."""
     bundle, opa = rules.bundle(), tools.binary("opa")
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(dir=process.scratch()) as name:
         folder = Path(name)
         token = secrets.token_urlsafe(32)
         access = _access(folder / "access", token)
         port = _free_port()
         log = folder / "opa.log"
-        command = [opa, "run", "--server", "--addr", f"127.0.0.1:{port}", "--authentication=token", "--authorization=basic"]
+        command: list[str | Path] = [opa, "run", "--server", "--addr", f"127.0.0.1:{port}", "--authentication=token", "--authorization=basic"]
         command += ["--log-level=error", "--skip-version-check", "--bundle", bundle, access]
-        with log.open("wb") as sink:
-            server = subprocess.Popen(
-                [str(part) for part in command], stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, env=process.environment()
-            )
+        server = process.serve(command, log)
         client = OpaClient(host="127.0.0.1", port=port, token=token, timeout=_SECONDS_TO_ANSWER, retries=0)
         client._session.trust_env = False  # a proxy of the environment is not for loopback
         try:
@@ -117,12 +114,7 @@ def evaluator() -> Iterator[Evaluator]:
             yield Evaluator(client)
         finally:
             client.close_connection()
-            server.terminate()
-            try:
-                server.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait()
+            server.communicate()
 
 
 def _access(folder: Path, token: str) -> Path:

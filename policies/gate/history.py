@@ -41,7 +41,7 @@ def at(root: Path, ref: str) -> Iterator[Before]:
     Raises GateError where root is in no Git repository or the revision is not known in it.
     """
     commit = _commit(root, ref)
-    with tempfile.TemporaryDirectory(prefix="gate-at-") as name:
+    with tempfile.TemporaryDirectory(dir=process.scratch(), prefix="at-") as name:
         folder = Path(name).resolve() / root.name
         folder.mkdir()
         _write(folder, _blobs(root, commit))

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gate.model import GateError
 
 _LAST_WORDS = 600
+_SHELL = "/bin/sh"
+# A pipe of ours ends with us, however we end: kill -9 as well, and on every system that has a shell.
+_END_WITH_US = 'exec 3<&0; (read -r _ <&3; kill -9 $$) & exec "$0" "$@" 3<&- </dev/null'
+_REMOVE_AFTER_US = 'read -r _; "$1" -rf -- "$0"'
 
 
 def environment(**extra: str) -> dict[str, str]:
@@ -24,6 +31,33 @@ def environment(**extra: str) -> dict[str, str]:
         "GIT_TERMINAL_PROMPT": "0",
         **extra,
     }
+
+
+def serve(command: Sequence[str | Path], log: Path) -> subprocess.Popen[bytes]:
+    """Starts a server that writes to `log` and is killed when its standard input is closed, or when this process is gone."""
+    with log.open("wb") as sink:
+        return subprocess.Popen(
+            [_SHELL, "-c", _END_WITH_US, *(str(part) for part in command)],
+            stdin=subprocess.PIPE,
+            stdout=sink,
+            stderr=sink,
+            env=environment(),
+        )
+
+
+def scratch() -> Path:
+    """The folder for everything temporary. It goes with this process, however that ends."""
+    return _scratch()[0]
+
+
+@functools.cache
+def _scratch() -> tuple[Path, subprocess.Popen[bytes]]:
+    folder = Path(tempfile.mkdtemp(prefix="gate-")).resolve()
+    remove = shutil.which("rm") or "/bin/rm"
+    guard = subprocess.Popen(
+        [_SHELL, "-c", _REMOVE_AFTER_US, str(folder), remove], stdin=subprocess.PIPE, env=environment(), start_new_session=True
+    )
+    return folder, guard  # whoever forgets the guard closes its pipe
 
 
 def run(

@@ -170,7 +170,7 @@ def build_with_origins(folder: Path) -> tuple[Any, ...]:
 
     Kustomize takes the wish for origins from a kustomization only, so a throw-away one is wrapped around the folder.
     """
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(dir=process.scratch()) as name:
         wrapper = Path(name).resolve()
         relative = os.path.relpath(folder.resolve(), wrapper)
         (wrapper / "kustomization.yaml").write_text(f"buildMetadata: [originAnnotations]\nresources: [{relative!r}]\n", encoding="utf-8")

@@ -99,7 +99,7 @@ def build(module: Path, package: str, target: Path, linked: str = "") -> None:
 def module(component: str, version: str) -> Path:
     """The unpacked module of one version of one component. Raises GateError where it is not the one whose hash is pinned."""
     source = schemas.sources()[component]
-    with tempfile.TemporaryDirectory() as empty:
+    with tempfile.TemporaryDirectory(dir=process.scratch()) as empty:
         told = process.run([go(), "mod", "download", "-json", f"{source.module}@v{version}"], cwd=Path(empty), timeout=900)
     found = json.loads(told)
     if found.get("Sum") != source.versions[version]:
