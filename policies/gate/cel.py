@@ -27,6 +27,7 @@ RULE = Rule(
     example="kind: ClusterQueue\nspec:\n  resourceGroups:   # a borrowingLimit, and no cohortName to borrow from",
     references=(("https://kubernetes.io/docs/reference/using-api/cel/", "how the API server evaluates them"),),
 )
+_MATCHES = cel.compile("text.matches(pattern)")
 _TRANSITION = re.compile(r"\boldSelf\b")
 # How Kubernetes writes property names that are no CEL identifiers.
 _ESCAPES = (("__underscores__", "__"), ("__dot__", "."), ("__dash__", "-"), ("__slash__", "/"))
@@ -35,6 +36,8 @@ _ESCAPES = (("__underscores__", "__"), ("__dot__", "."), ("__dash__", "-"), ("__
 def faults(resource: Resource, schema: Mapping[str, Any], version: str) -> Iterator[Fault]:
     """The rules that an object breaks, and those that could not be evaluated on it (warnings)."""
     value = copy.deepcopy(resource.manifest)
+    if generated := resource.metadata.get("generateName"):
+        value["metadata"].setdefault("name", f"{generated}00000")
     _default(schema, value)
     for path, rule, at in _rules(schema, value, ()):
         expression = str(rule["rule"])
@@ -42,7 +45,14 @@ def faults(resource: Resource, schema: Mapping[str, Any], version: str) -> Itera
             holds = _program(expression).execute({"self": at})
             message = None if holds is True else _message(rule, at)
         except (RuntimeError, TypeError, ValueError, LookupError) as error:
-            reason = f"no such key: {error}" if isinstance(error, KeyError) else (str(error).splitlines() or ["no reason given"])[0]
+            reason = (str(error).splitlines() or ["no reason given"])[0]
+            if isinstance(error, KeyError) and ".exists(" not in expression:
+                # the API server meets it as well, and refuses; only an exists() may overlook it there and not here
+                message = f"{_message(rule, at)} (there is no {reason})"
+                yield Fault(rule=RULE.id, message=f"{dotted(path) or 'the object'}: {message} ({version})", resource=resource, path=path)
+                continue
+            if isinstance(error, KeyError):
+                reason = f"no such key: {reason}"
             yield Fault(
                 rule=RULE.id,
                 severity="warning",
@@ -55,6 +65,11 @@ def faults(resource: Resource, schema: Mapping[str, Any], version: str) -> Itera
         if message is not None:
             place = (*path, *_field_path(rule))
             yield Fault(rule=RULE.id, message=f"{dotted(place) or 'the object'}: {message} ({version})", resource=resource, path=place)
+
+
+def matches(text: str, pattern: str) -> bool:
+    """Whether a text matches a regular expression of a CRD: Go's and CEL's have one syntax, which is not Python's."""
+    return bool(_MATCHES.execute({"text": text, "pattern": pattern}))
 
 
 @functools.lru_cache(maxsize=4096)

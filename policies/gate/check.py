@@ -106,10 +106,10 @@ def _given_cluster(root: Path, cluster: str) -> _Cluster:
         folder = base / "clusters" / cluster
         if "/" in cluster or not (folder / facts.FILE_NAME).is_file():
             continue
-        return _Cluster(facts=facts.load(folder / facts.FILE_NAME), folder=folder)
+        return _Cluster(facts=facts.of(folder), folder=folder)
     path = Path(cluster).absolute()
     if path.is_dir():
-        return _Cluster(facts=facts.load(path / facts.FILE_NAME), folder=path)
+        return _Cluster(facts=facts.of(path), folder=path)
     if not path.exists():
         known = ", ".join(sorted(each.parent.name for each in (root / "clusters").glob(f"*/{facts.FILE_NAME}"))) or "none"
         raise GateError(f"--cluster {cluster}: no such cluster in clusters/ (there are: {known}) and no such file")
@@ -142,7 +142,7 @@ def _target(root: Path, path: Path, given: _Cluster | None) -> Target:
 
 
 def _cluster_target(name: str, path: Path) -> Target:
-    own = facts.load(path / facts.FILE_NAME)
+    own = facts.of(path)
     units = _composed(path)
     return Target(name=name, kind="cluster", path=path, units=units, facts=own, problems=_stray(own, units))
 
@@ -173,8 +173,7 @@ def _own_cluster(root: Path, path: Path) -> _Cluster | None:
     if not resolved.is_relative_to(clusters) or resolved == clusters:
         return None
     folder = clusters / resolved.relative_to(clusters).parts[0]
-    file = folder / facts.FILE_NAME
-    return _Cluster(facts=facts.load(file), folder=folder) if file.is_file() else None
+    return _Cluster(facts=facts.of(folder), folder=folder) if (folder / facts.FILE_NAME).is_file() else None
 
 
 def _name(root: Path, path: Path) -> str:
@@ -325,10 +324,15 @@ def _scripts(resources: Sequence[Resource], workloads: Sequence[resolve.Workload
     """Faults of the Python files in ConfigMaps."""
     faults: list[Fault] = []
     for resource in resources:
-        data = resource.manifest.get("data")
-        if resource.kind != "ConfigMap" or resource.group or not isinstance(data, dict):
+        if resource.kind != "ConfigMap" or resource.group:
             continue
-        for key, text in data.items():
+        binary, data = (resource.manifest.get(field) for field in ("binaryData", "data"))
+        for key in binary if isinstance(binary, dict) else ():
+            if key.endswith(".py"):
+                place = locate.locate(Fault(rule="", message="", resource=resource, path=("binaryData", key)))
+                message = f"{key} stands in binaryData, where kustomize puts what is not UTF-8: it cannot be judged; save it as UTF-8"
+                problems.append(Problem(message=message, file=place.file, line=None if place.file.suffix == ".py" else place.line))
+        for key, text in data.items() if isinstance(data, dict) else ():
             if not key.endswith(".py") or not isinstance(text, str):
                 continue
             # what comes out of the build is judged, and told where it was written: in a file of its own or in YAML

@@ -104,7 +104,15 @@ def evaluator() -> Iterator[Evaluator]:
         access = _access(folder / "access", token)
         port = _free_port()
         log = folder / "opa.log"
-        command: list[str | Path] = [opa, "run", "--server", "--addr", f"127.0.0.1:{port}", "--authentication=token", "--authorization=basic"]
+        command: list[str | Path] = [
+            opa,
+            "run",
+            "--server",
+            "--addr",
+            f"127.0.0.1:{port}",
+            "--authentication=token",
+            "--authorization=basic",
+        ]
         command += ["--log-level=error", "--skip-version-check", "--bundle", bundle, access]
         server = process.serve(command, log)
         client = OpaClient(host="127.0.0.1", port=port, token=token, timeout=_SECONDS_TO_ANSWER, retries=0)

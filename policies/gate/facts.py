@@ -50,6 +50,15 @@ class Facts:
         return {**self.value, "external": external}
 
 
+def of(folder: Path) -> Facts:
+    """The facts of a cluster's folder. Raises GateError where clusters/ has it by another name."""
+    found = load(folder / FILE_NAME)
+    if folder.resolve().parent.name == "clusters" and found.name != folder.resolve().name:
+        message = f"name: {found.name} stands in the folder {folder.resolve().name}: a cluster is called as its folder, write that"
+        raise GateError(message, file=found.file, line=found.place(("name",)).line)
+    return found
+
+
 @functools.lru_cache(maxsize=64)
 def load(file: Path) -> Facts:
     """The facts in a cluster.yaml. Raises GateError at the line that breaks its schema."""

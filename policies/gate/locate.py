@@ -300,7 +300,7 @@ class _Walk:
             if not fitting:
                 continue
             _, index, entry = max(fitting, key=lambda each: len(each[0]))
-            key = self.wanted[1] if len(self.wanted) > 1 and self.wanted[0] == "data" else None
+            key = self.wanted[1] if len(self.wanted) > 1 and self.wanted[0] in ("data", "binaryData") else None
             for written in entry.get("files") or []:
                 name, _, path = str(written).rpartition("=")
                 if key and (name or Path(path).name) == key:

@@ -21,6 +21,12 @@ Schema = dict[str, Any]
 SOURCES = Path(__file__).resolve().parent.parent / "schemas" / "sources.yaml"
 _QUANTITY = r"^[+-]?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE][+-]?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
 _FLAGS_INSIDE = re.compile(r"^(.+?)\(\?([ims]+)\)(.*)$", re.DOTALL)  # Go takes flags anywhere, Python at the beginning or for a group
+# Required by the schema alone: the API server or a mutating webhook fills them in (seen with server-side dry runs).
+_FILLED_IN = {
+    "io.k8s.api.rbac.v1.RoleRef": ("apiGroup",),
+    "io.k8s.api.scheduling.v1.PriorityClass": ("value",),
+    "JobSet.jobset.x-k8s.io": ("spec", "failurePolicy", "rules", "name"),
+}
 _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
@@ -134,6 +140,7 @@ def _from_crd(crd: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         properties["apiVersion"] = properties["kind"] = {"type": "string"}
         properties["metadata"] = {"$ref": f"#/definitions/{_OBJECT_META}"}
         schema["required"] = sorted({*schema.get("required", []), "apiVersion", "kind", "metadata"})
+        _leave_out(schema, _FILLED_IN.get(f"{spec['names']['kind']}.{spec['group']}", ()))
         key = f"{spec['group']}/{version['name']}/{spec['names']['kind']}"
         yield key, {"schema": schema, "namespaced": spec["scope"] == "Namespaced"}
 
@@ -160,6 +167,8 @@ def _close(schema: Any) -> Any:
     preserved = out.get("x-kubernetes-preserve-unknown-fields")
     if out.get("type") == "object" and "additionalProperties" not in out and not preserved:
         out["additionalProperties"] = False
+    if out.get("type") == "integer" or out.get("x-kubernetes-int-or-string"):
+        out.setdefault("format", "int64")
     if out.pop("nullable", False) and isinstance(out.get("type"), str):
         out["type"] = [out["type"], "null"]
     return out
@@ -192,14 +201,24 @@ def _close_definition(name: str, schema: Schema) -> Schema:
     if name.endswith("api.resource.Quantity"):
         return {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "number"}, {"type": "string", "pattern": _QUANTITY}]}
     if name.endswith("util.intstr.IntOrString"):
-        return {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}
+        return {"x-kubernetes-int-or-string": True, "format": "int32", "anyOf": [{"type": "integer"}, {"type": "string"}]}
     if schema.get("type") == "object" and not schema.get("properties"):
         # FieldsV1, RawExtension and the like: an object of any shape
         return {"type": "object"}
     closed: Schema = _close(schema)
     # list-map keys of built-in kinds are not enforced by the API server as CRDs' are
-    kept: Schema = _without(closed, ("x-kubernetes-list-map-keys", "x-kubernetes-list-type", "x-kubernetes-group-version-kind", "format"))
+    kept: Schema = _without(closed, ("x-kubernetes-list-map-keys", "x-kubernetes-list-type", "x-kubernetes-group-version-kind"))
+    _leave_out(kept, _FILLED_IN.get(name, ()))
     return kept
+
+
+def _leave_out(schema: Schema, path: tuple[str, ...]) -> None:
+    """Makes the field at a path one that need not be there."""
+    for field in path[:-1]:
+        schema = schema["properties"][field]
+        schema = schema.get("items", schema)
+    if path and path[-1] in schema.get("required", ()):
+        schema["required"] = [field for field in schema["required"] if field != path[-1]]
 
 
 def _without(value: Any, keys: tuple[str, ...]) -> Any:

@@ -1,11 +1,12 @@
 """YAML files as people wrote them: parsed with positions, and refused where they are broken or hostile.
 
-PyYAML's C parser gives nodes with line numbers. Scalars are read as the API server's parser reads them: no dates, no
-sexagesimal numbers.
+PyYAML's C parser gives nodes with line numbers. Scalars are read as the API server's parser reads them: `y` and `on` are
+booleans, 1e3 is an integer, and there are no dates and no sexagesimal numbers.
 """
 
 from __future__ import annotations
 
+import binascii
 import functools
 import json
 import math
@@ -23,39 +24,85 @@ MAX_BYTES = 8 * 1024 * 1024
 MAX_NODES = 500_000
 MAX_DEPTH = 200
 
-_FLOAT = re.compile(r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$|^[-+]?\.(?:inf|Inf|INF)$|^\.(?:nan|NaN|NAN)$")
-_INT = re.compile(r"^[-+]?(?:0|[1-9][0-9]*)$|^[-+]?0o?[0-7]+$|^[-+]?0x[0-9a-fA-F]+$|^[-+]?0b[01]+$")
+_TAG = "tag:yaml.org,2002:"
+_WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+}
+_INT = re.compile(r"([-+]?)(?:(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|[1-9][0-9]*|0)|0([0-7]+))")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+
+
+def plain(text: str) -> bool | int | float | str | None:
+    """A scalar that is not quoted, as the API server's YAML parser (go-yaml 2) and its way through JSON read it."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in "+-.0123456789":
+        return text
+    if _NOT_FINITE.fullmatch(text):
+        return math.nan if "n" in text.lower()[-3:] and "inf" not in text.lower() else math.inf
+    digits = text if text[0] == "." else text.replace("_", "")
+    if match := _INT.fullmatch(digits):
+        number = int(match[2], 0) if match[2] else int(match[3], 8)
+        number = -number if match[1] == "-" else number
+        if -(2**63) <= number < (2**63 if match[1] else 2**64):
+            return number
+    if _FLOAT.fullmatch(digits) and math.isfinite(value := float(digits)):
+        return int(value) if value.is_integer() and abs(value) < 1e21 else value
+    return text
 
 
 class _Loader(yaml.CSafeLoader):
-    """The safe C loader with the scalar rules of Kubernetes' YAML parser."""
+    """The safe C loader with the scalar rules of Kubernetes' YAML parser, for which all keys are strings."""
 
-    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's class attribute
-        first: [(tag, rule) for tag, rule in rules if tag.rpartition(":")[2] not in ("timestamp", "float", "int", "value")]
-        for first, rules in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-    }
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
+        if kind is yaml.ScalarNode and implicit[0]:
+            if value == "<<":
+                return f"{_TAG}merge"
+            found = plain(value)
+            return _TAG + {bool: "bool", int: "int", float: "float", str: "str", type(None): "null"}[type(found)]
+        return str(super().resolve(kind, value, implicit))  # type: ignore[no-untyped-call]
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        self.flatten_mapping(node)
+        found: dict[Any, Any] = {}
+        for at, value in node.value:
+            key = self.construct_object(at, deep=True)
+            if key is None:
+                raise yaml.constructor.ConstructorError(None, None, "a key is null (quote it)", at.start_mark)
+            name = str(key).lower() if isinstance(key, bool) else str(key)
+            found[name] = self.construct_object(value, deep=deep)
+        return found
 
 
-def _integer(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> int:
-    text = str(loader.construct_scalar(node)).lower()
-    sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text.lstrip("+"))
-    if digits.startswith(("0x", "0b", "0o")):
-        return sign * int(digits, 0)
-    return sign * int(digits, 8 if len(digits) > 1 and digits.startswith("0") else 10)
-
-
-def _finite(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> float:
-    """JSON, which the API server speaks, has neither infinity nor NaN."""
-    number = float(loader.construct_yaml_float(node))
-    if not math.isfinite(number):
+def _scalar(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> Any:
+    """A scalar that is, or is said to be, no string. JSON, which the API server speaks, has neither infinity nor NaN."""
+    tag, value = node.tag.removeprefix(_TAG), plain(loader.construct_scalar(node))
+    if isinstance(value, float) and not math.isfinite(value):
         raise yaml.constructor.ConstructorError(None, None, f"{node.value} is no finite number (quote it)", node.start_mark)
-    return number
+    fits = {"bool": bool, "int": int, "float": int | float, "null": type(None)}[tag]
+    if not isinstance(value, fits) or (isinstance(value, bool) and tag != "bool"):
+        raise yaml.constructor.ConstructorError(None, None, f"{node.value!r} is no {tag}", node.start_mark)
+    return value
 
 
-_Loader.add_constructor("tag:yaml.org,2002:float", _finite)
-_Loader.add_implicit_resolver("tag:yaml.org,2002:int", _INT, list("-+0123456789"))
-_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+0123456789."))
-_Loader.add_constructor("tag:yaml.org,2002:int", _integer)
+def _text(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> str:
+    return str(loader.construct_scalar(node))
+
+
+def _binary(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> str:
+    return binascii.a2b_base64("".join(str(loader.construct_scalar(node)).split()), strict_mode=True).decode()
+
+
+_Loader.add_constructor(f"{_TAG}binary", _binary)
+for _name in ("bool", "int", "float", "null"):
+    _Loader.add_constructor(_TAG + _name, _scalar)
+for _name in ("merge", "timestamp"):
+    _Loader.add_constructor(_TAG + _name, _text)
+for _name in ("set", "omap", "pairs"):
+    del _Loader.yaml_constructors[_TAG + _name]  # no JSON
 
 
 class Document:
@@ -285,7 +332,7 @@ def construct(node: yaml.Node, file: Path) -> Any:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise GateError(f"is not valid YAML: {error.problem}", file=file, line=line) from error
-    except (ValueError, RecursionError, OverflowError) as error:
+    except (ValueError, RecursionError, OverflowError, TypeError) as error:
         raise GateError(f"is not valid YAML: {error}", file=file, line=int(node.start_mark.line) + 1) from error
     finally:
         loader.dispose()

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import binascii
+import datetime
 import functools
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jsonschema
 from jsonschema.protocols import Validator
 
-from gate import cel, quantities
+from gate import cel, naming, quantities
 from gate.model import Fault, FieldPath, Problem, Resource, dotted
 from gate.schemas import Catalog
 
 RULE = "schema/valid"
-# What a schema requires and a webhook has filled in before the API server looks.
-_FILLED_IN = {("JobSet", "spec", "failurePolicy", "rules", "name")}
+_BITS = {"int32": 32, "int64": 64}
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _ADD = "add the component that defines it to policies/schemas/sources.yaml"
 
 
@@ -44,8 +47,36 @@ def _list_set(validator: Validator, kind: str, instance: Any, schema: dict[str, 
             seen.add(key)
 
 
+def _pattern(validator: Validator, pattern: str, instance: Any, schema: dict[str, Any]) -> Iterator[jsonschema.ValidationError]:
+    """A pattern as the API server reads it: in Go's syntax, in which $ is the very end, and in linear time."""
+    if isinstance(instance, str) and not cel.matches(instance, pattern):
+        yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+def _format(validator: Validator, name: str, instance: Any, schema: dict[str, Any]) -> Iterator[jsonschema.ValidationError]:
+    """The formats that the API server enforces."""
+    if isinstance(instance, int) and not isinstance(instance, bool) and name in _BITS:
+        if not -(2 ** (_BITS[name] - 1)) <= instance < 2 ** (_BITS[name] - 1):
+            yield jsonschema.ValidationError(f"{instance} is no {name}")
+    elif isinstance(instance, str) and name == "byte":
+        try:
+            binascii.a2b_base64(instance.replace("\n", "").replace("\r", ""), strict_mode=True)
+        except ValueError:
+            yield jsonschema.ValidationError(f"{instance!r} is no base64")
+    elif isinstance(instance, str) and name == "date-time" and not _is_time(instance):
+        yield jsonschema.ValidationError(f"{instance!r} is no date-time")
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return bool(_TIME.fullmatch(text) and datetime.datetime.fromisoformat(text))
+    except ValueError:
+        return False
+
+
 _Draft: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
-    jsonschema.Draft4Validator, {"x-kubernetes-list-map-keys": _list_keys, "x-kubernetes-list-type": _list_set}
+    jsonschema.Draft4Validator,
+    {"x-kubernetes-list-map-keys": _list_keys, "x-kubernetes-list-type": _list_set, "pattern": _pattern, "format": _format},
 )
 
 
@@ -104,6 +135,7 @@ def _validated(resource: Resource, catalog: Catalog) -> Validation:
         found.faults += _faults(resource, error, catalog)
     if resource not in found.malformed:
         entry = catalog.kinds[(resource.api_version, resource.kind)]
+        found.faults += naming.faults(resource, RULE, _version(entry.component, catalog))
         found.faults += cel.faults(resource, entry.schema, _version(entry.component, catalog))
         found.faults += quantities.faults(resource, entry, catalog.definitions)
     return found
@@ -128,8 +160,6 @@ def _faults(resource: Resource, error: jsonschema.ValidationError, catalog: Cata
     if resource.kind == "Secret":  # its values are in no report
         error.instance = _hidden(error.instance)
     for path, message, fix in _explain(error):
-        if error.validator == "required" and (resource.kind, *(part for part in path if isinstance(part, str))) in _FILLED_IN:
-            continue
         key = error.validator == "additionalProperties"
         yield Fault(rule=RULE, message=f"{message} ({version})", resource=resource, path=path, fix=fix, key=key)
 
@@ -162,6 +192,13 @@ def _explain(error: Any) -> Iterator[tuple[FieldPath, str, str]]:
             yield path, f"{at} is {_short(error.instance)}, which is not allowed", f"Use one of: {allowed}."
         case "pattern":
             yield path, f"{at} is {_short(error.instance)}, which does not match {error.validator_value}", "Write it in that form."
+        case "format" if error.validator_value in _BITS:
+            most = 2 ** (_BITS[error.validator_value] - 1) - 1
+            yield path, f"{at} is {_short(error.instance)}, which no {error.validator_value} holds", f"Write {-most - 1} to {most}."
+        case "format":
+            named = {"byte": "base64", "date-time": "a time as 2026-01-31T12:00:00Z"}[error.validator_value]
+            fix = "Write it in that form" + (", or as plain text in stringData." if error.validator_value == "byte" else ".")
+            yield path, f"{at} is not {named}", fix
         case "duplicate":
             yield path, f"{at}: {error.message}", "Keep one of them."
         case _:

@@ -25,7 +25,7 @@ CASES: dict[str, tuple[dict[str, str | bytes], str, str, str]] = {
     "aliases that explode": ({"a.yaml": f"{GOOD}data:\n  a0: &a0 [x]\n{LAUGHS}"}, ".", "a.yaml:11", "through its aliases"),
     "an alias of itself": ({"a.yaml": "a: &a\n  b: *a\n"}, ".", "a.yaml:1", "has an alias that contains itself"),
     "deep nesting": ({"a.yaml": "a: " + "[" * 5000 + "]" * 5000}, ".", "a.yaml:1", "nest"),
-    "a number that JSON does not have": ({"a.yaml": "a:\n  b: 1e310\n"}, ".", "a.yaml:2", "1e310 is no finite number (quote it)"),
+    "a number that JSON does not have": ({"a.yaml": "a:\n  b: .inf\n"}, ".", "a.yaml:2", ".inf is no finite number (quote it)"),
     "a document that is no object": ({"a.yaml": "just text\n"}, ".", "a.yaml:1", "must be an object with apiVersion and kind"),
     "an empty folder": ({"sub/readme.txt": ""}, "sub", "sub", "holds nothing to check"),
     "an empty file": ({"a.yaml": ""}, "a.yaml", "a.yaml", "holds no object"),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gate import cel, schemas, tools
+from gate.model import Resource, Unit
 from tests.command import report
 from tests.edit import edited
 from tests.rules.test_rules import HERE
@@ -124,8 +125,24 @@ def test_what_cannot_be_evaluated_is_said(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert "could not be evaluated: Undefined variable or function: 'quantity'" in found[0]["message"]
 
 
-def test_a_rule_on_a_field_that_is_absent_is_said(tmp_path: Path) -> None:
+def test_a_name_that_will_be_generated_is_a_name(tmp_path: Path) -> None:
     text = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\n"
-    found = judge(tmp_path, text + "metadata: {generateName: lives-, namespace: a}\nspec: {runtimeRef: {name: torch}}\n")
-    assert {finding["severity"] for finding in found} == {"warning"}
-    assert all("could not be evaluated: no such key: 'name'" in finding["message"] for finding in found)
+    assert judge(tmp_path, text + "metadata: {generateName: lives-, namespace: a}\nspec: {runtimeRef: {name: torch}}\n") == []
+
+
+def test_a_rule_that_lacks_its_field_is_broken_and_an_exists_may_overlook_it(tmp_path: Path) -> None:
+    """The API server refuses what a rule fails on. Its exists() is true if one element is, whatever the others lack; here it fails."""
+    resource = Resource(manifest={"spec": {"a": [{}, {"b": 1}]}}, unit=Unit(path=tmp_path, kustomization=False))
+    schema = {"properties": {"spec": {"x-kubernetes-validations": [{"rule": "self.a.all(x, x.b == 1)", "message": "all b"}]}}}
+    (fault,) = cel.faults(resource, schema, "v")
+    assert (fault.severity, fault.message) == (None, "spec: all b (there is no 'b') (v)")
+    schema["properties"]["spec"]["x-kubernetes-validations"][0]["rule"] = "self.a.exists(x, x.b == 1)"
+    (fault,) = cel.faults(resource, schema, "v")
+    assert fault.severity == "warning"
+    assert "could not be evaluated: no such key: 'b'" in fault.message
+
+
+def test_patterns_are_read_in_the_syntax_of_crds() -> None:
+    assert cel.matches("AdmissionCheck", "^(?i)[a-z]([-a-z0-9]*[a-z0-9])?$"), "flags may stand anywhere"
+    assert not cel.matches("a\n", "^a$"), "$ is the end, and not before a line's end"
+    assert not cel.matches("a" * 5000, "^(a+)+b$"), "in linear time"

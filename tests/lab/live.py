@@ -89,7 +89,7 @@ class _Reader:
         for version in reversed(group["versions"]):  # the preferred one is the first, and wins
             own = group["metadata"].get("name")
             at = "/".join([base, *([own] if own else []), version["version"]])
-            for each in version["resources"]:
+            for each in version.get("resources", []):  # none of a group whose server is away
                 where = (f"{at}/{each['resource']}", each["scope"] == "Namespaced")
                 for name in (each["resource"], each["singularResource"]):
                     taken = self._paths.get(name)
