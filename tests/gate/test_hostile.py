@@ -2,33 +2,83 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
+import shutil
+import signal
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from gate import check, evaluate
-from gate.model import Outcome
+from gate import check, evaluate, facts, reports, rules, scripts, waivers
+from gate.model import GateError, Outcome
 from tests.command import report
+from tests.conftest import ROOT
 
-VALID = sorted((Path(__file__).resolve().parent.parent / "rules" / "valid").glob("*.yaml"))
+RULES = Path(__file__).resolve().parent.parent / "rules"
+VALID = sorted((RULES / "valid").glob("*.yaml"))
 DOCUMENTS = {path: list(yaml.safe_load_all(path.read_text(encoding="utf-8"))) for path in VALID}
-EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "150"))
+# one overlay and one cluster with all that they are built from
+ROOMS = ("base", "overlays/no-ib-kueue", "training", "clusters/lab")
+ESTATE = sorted(
+    path
+    for room in ROOMS
+    for path in (ROOT / room).rglob("*")
+    if path.is_file()
+    and path.suffix in (".yaml", ".py", ".lua")
+    and not {"lab", "modules", "system"} & set(path.relative_to(ROOT).parts[2:])
+)
+WAIVERS = """\
+waivers:
+- rule: script/no-download
+  scope: {target: clusters/lab, resource: ConfigMap/training/more-nodes, file: training/data.py}
+  owner: ml-platform
+  reason: the pods of the lab reach a mirror
+  expires: "2099-03-31"
+"""
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "60"))  # a long run: FUZZ_EXAMPLES=20000
+SECONDS = 240  # for one input: what is not done by then hangs
+fuzz = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize="FUZZ_EXAMPLES" not in os.environ,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate],
+)
 
+text = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=12)
 scalars = st.one_of(
     st.none(),
     st.booleans(),
     st.integers(min_value=-(2**70), max_value=2**70),
     st.floats(allow_nan=False, allow_infinity=False),
-    st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=12),
+    text,
     st.sampled_from(
-        ["", "0", "-1", "1e999999", "999999999999Ei", "nvidia.com/gpu", "tfrun", "a/b/c", "[x=y]", "$(X)", "{{x}}", "../..", "\u202e"]
+        [
+            "",
+            "0",
+            "-1",
+            "1e999999",
+            "999999999999Ei",
+            "nvidia.com/gpu",
+            "tfrun",
+            "a/b/c",
+            "[x=y]",
+            "$(X)",
+            "{{x}}",
+            "../..",
+            "\u202e",
+            ".",
+            "*",
+        ]
     ),
 )
 values = st.recursive(
@@ -41,35 +91,167 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *(place for key, child in below for place in places(child, (*path, key)))]
 
 
-def judge(text: str, cluster: Path | None, opa: evaluate.Evaluator) -> Outcome:
-    with tempfile.TemporaryDirectory() as name:
-        file = Path(name) / "manifests.yaml"
-        file.write_text(text, encoding="utf-8")
-        return check.check(Path(name), check.targets(Path(name), [file], str(cluster) if cluster else None), evaluator=opa)
-
-
-@settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(data=st.data())
-def test_any_value_anywhere_is_judged(data: st.DataObject, opa: evaluate.Evaluator) -> None:
-    path = data.draw(st.sampled_from(VALID))
-    objects = copy.deepcopy(DOCUMENTS[path])
+def broken(data: st.DataObject, documents: list[Any]) -> list[Any]:
+    """A copy with one to three of its nodes replaced, taken out, doubled, renamed or put in another's place."""
+    documents = copy.deepcopy(documents)
     for _ in range(data.draw(st.integers(1, 3))):
-        place = data.draw(st.sampled_from([each for each in places(objects) if each]))
-        parent: Any = objects
+        known = [place for place in places(documents) if place]
+        if not known:
+            break
+        place = data.draw(st.sampled_from(known))
+        parent: Any = documents
         for step in place[:-1]:
             parent = parent[step]
-        parent[place[-1]] = data.draw(values)
-    cluster = data.draw(st.sampled_from([None, path.parent.parent / "clusters" / path.name]))
-    outcome = judge(yaml.safe_dump_all(objects, allow_unicode=True), cluster, opa)
+        match data.draw(st.sampled_from(["replace", "replace", "delete", "double", "rename", "move", "wrap"])):
+            case "delete":
+                del parent[place[-1]]
+            case "double" if isinstance(parent, list):
+                parent.append(copy.deepcopy(parent[place[-1]]))
+            case "rename" if isinstance(parent, dict):
+                parent[data.draw(text)] = parent.pop(place[-1])
+            case "move":
+                other: Any = documents
+                for step in data.draw(st.sampled_from(known)):
+                    other = other[step]
+                parent[place[-1]] = copy.deepcopy(other)
+            case "wrap":
+                parent[place[-1]] = data.draw(st.sampled_from([[parent[place[-1]]], {"a": parent[place[-1]]}]))
+            case _:
+                parent[place[-1]] = data.draw(values)
+    return documents
+
+
+def scratched(data: st.DataObject, content: str) -> str:
+    """A text with some of its lines or characters replaced, taken out, doubled or swapped."""
+    for _ in range(data.draw(st.integers(1, 3))):
+        lines = content.splitlines(keepends=True) or [""]
+        at, other = (data.draw(st.integers(0, len(lines) - 1)) for _ in range(2))
+        line = lines[at]
+        cut = data.draw(st.integers(0, len(line)))
+        match data.draw(st.sampled_from(["delete", "double", "swap", "insert", "cut", "indent"])):
+            case "delete":
+                lines[at] = ""
+            case "double":
+                lines[at] = line * 2
+            case "swap":
+                lines[at], lines[other] = lines[other], line
+            case "insert":
+                lines[at] = line[:cut] + data.draw(st.one_of(text, st.sampled_from(list("&*!|>%@`{}[]:-?\t\0()'\"#=")))) + line[cut:]
+            case "cut":
+                lines[at] = line[:cut]
+            case "indent":
+                lines[at] = "  " + line
+        content = "".join(lines)
+    return content
+
+
+@contextlib.contextmanager
+def answered() -> Iterator[None]:
+    """Fails a test whose body does not end."""
+
+    def hangs(*_: object) -> None:
+        raise AssertionError(f"no answer in {SECONDS} s")
+
+    signal.signal(signal.SIGALRM, hangs)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def sound(outcome: Outcome) -> None:
     assert outcome.status in (0, 1, 2)
     assert not [problem for problem in outcome.problems if "OPA did not" in problem.message], "rules cope with it"
     assert all(finding.place.line >= 1 and finding.message and finding.fix for finding in outcome.findings)
+    for format_ in reports.formats():
+        assert reports.render(format_, outcome)
 
 
-@settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(text=st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=200))
-def test_any_text_is_judged(text: str, opa: evaluate.Evaluator) -> None:
-    assert judge(text, None, opa).status in (0, 1, 2)
+def judge(content: str, cluster: Path | None, opa: evaluate.Evaluator) -> Outcome:
+    with tempfile.TemporaryDirectory() as name, answered():
+        file = Path(name) / "manifests.yaml"
+        file.write_text(content, encoding="utf-8")
+        return check.check(Path(name), check.targets(Path(name), [file], str(cluster) if cluster else None), evaluator=opa)
+
+
+@fuzz
+@given(data=st.data())
+def test_any_value_anywhere_is_judged(data: st.DataObject, opa: evaluate.Evaluator) -> None:
+    path = data.draw(st.sampled_from(VALID))
+    objects = broken(data, DOCUMENTS[path])
+    cluster = data.draw(st.sampled_from([None, RULES / "clusters" / path.name]))
+    sound(judge(yaml.safe_dump_all(objects, allow_unicode=True), cluster, opa))
+
+
+@fuzz
+@given(content=st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=200))
+def test_any_text_is_judged(content: str, opa: evaluate.Evaluator) -> None:
+    sound(judge(content, None, opa))
+
+
+@settings(fuzz, max_examples=max(1, EXAMPLES // 10))
+@given(data=st.data())
+def test_any_change_of_the_estate_is_judged(data: st.DataObject, opa: evaluate.Evaluator) -> None:
+    """Kustomizations, patches, facts, waivers, training scripts: whatever a pull request makes of one of them."""
+    with tempfile.TemporaryDirectory() as name, answered():
+        root = Path(name).resolve()
+        for path in ESTATE:
+            (root / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, root / path.relative_to(ROOT))
+        (root / "policies").mkdir()
+        (root / "policies/waivers.yaml").write_text(WAIVERS, encoding="utf-8")
+        chosen = data.draw(st.sampled_from([*(root / path.relative_to(ROOT) for path in ESTATE), root / "policies/waivers.yaml"]))
+        content = chosen.read_text(encoding="utf-8")
+        if chosen.suffix == ".yaml" and data.draw(st.booleans()):
+            content = yaml.safe_dump_all(broken(data, list(yaml.safe_load_all(content))), allow_unicode=True)
+        else:
+            content = scratched(data, content)
+        chosen.write_text(content, encoding="utf-8")
+        inside = chosen.relative_to(root).parts
+        wanted = root / ("clusters/lab" if inside[0] in ("clusters", "policies") else "training" if inside[0] == "training" else ROOMS[1])
+        sound(check.check(root, check.targets(root, [wanted], None), evaluator=opa))
+
+
+SCRIPTS = {
+    path: path.read_text(encoding="utf-8") for path in [*(ROOT / "training").glob("*.py"), *(ROOT / "tests/scripts/cases").rglob("*.py")]
+}
+
+
+@fuzz
+@given(data=st.data())
+def test_any_script_is_judged(data: st.DataObject) -> None:
+    path = data.draw(st.sampled_from(sorted(SCRIPTS)))
+    with answered():
+        try:
+            assert all(fault.place and fault.message for fault in scripts.judge(scripts.parse(scratched(data, SCRIPTS[path]), path)))
+        except GateError as error:
+            assert error.line is None or error.line >= 1
+
+
+@fuzz
+@given(data=st.data())
+def test_any_facts_and_waivers_are_read(data: st.DataObject) -> None:
+    facts_file = data.draw(st.sampled_from([*sorted((RULES / "clusters").glob("*.yaml")), ROOT / "clusters/lab/cluster.yaml", None]))
+    content = facts_file.read_text(encoding="utf-8") if facts_file else WAIVERS
+    if data.draw(st.booleans()):
+        content = yaml.safe_dump_all(broken(data, list(yaml.safe_load_all(content))), allow_unicode=True)
+    else:
+        content = scratched(data, content)
+    with tempfile.TemporaryDirectory() as name, answered():
+        file = Path(name) / "policies" / "waivers.yaml"
+        file.parent.mkdir()
+        file.write_text(content, encoding="utf-8")
+        try:
+            if facts_file:
+                found = facts.load(file)
+                assert found.catalog and found.for_rules()
+            else:
+                held = waivers.load(Path(name), rules.rules())
+                assert waivers.expired(held) is not None
+                waivers.find(held, "script/no-download", "training/data.py", ("clusters/lab",), None)
+        except GateError as error:
+            assert error.message
 
 
 def test_a_link_out_of_the_repository_is_not_read(tmp_path: Path) -> None:
@@ -87,9 +269,6 @@ def test_a_link_out_of_the_repository_is_not_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("builtin", ["http.send", "opa.runtime", "time.now_ns", "rand.intn"])
 def test_rules_cannot_reach_out_or_differ_from_run_to_run(builtin: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gate import rules
-    from gate.model import GateError
-
     argument = {"http.send": '{"method": "GET", "url": "http://127.0.0.1"}', "rand.intn": '"x", 5'}.get(builtin, "")
     folder = tmp_path / "rules"
     folder.mkdir()
