@@ -65,6 +65,7 @@ clean: ## remove the virtual environment (the cache outside the checkout stays)
 
 docs: setup ## write the generated parts of the documents
 	@$(GATE) rules --markdown | $(call between,rules,policies/README.md)
+	@$(GATE) rules --seen | $(call between,seen,policies/README.md)
 	@$(GATE) rules --symptoms | $(call between,symptoms,README.md)
 	@$(GATE) why --causes | $(call between,causes,policies/README.md)
 	@$(GATE) rules --pairs | $(call between,pairs,clusters/README.md)

@@ -21,6 +21,11 @@ RULE = Rule(
     fix="Put the run's folder back as it was (`git checkout REF -- FOLDER`) and make another run: `gate new run`.",
     example="# clusters/lab/runs/lr-sweep-1/trainjob.yaml, merged last week\n-    numNodes: 2\n+    numNodes: 4",
     symptoms=("Argo CD retries the sync of a TrainJob for ever",),
+    seen=(
+        "lab: tests/lab/test_claims.py::test_a_trainjob_does_not_change_nor_does_a_quantity_that_is_stored_otherwise",
+        "lab: tests/lab/test_argocd.py::test_an_edited_run_goes_on_as_it_was",
+        "source: trainer pkg/apis/trainer/v1alpha1/trainjob_types.go",
+    ),
 )
 # What the gate judges by: a change there can affect every target.
 _EVERYTHING = ("policies", "requirements.lock")

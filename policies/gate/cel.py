@@ -26,6 +26,7 @@ RULE = Rule(
     fix="Change the fields so that the rule holds.",
     example="kind: ClusterQueue\nspec:\n  resourceGroups:   # a borrowingLimit, and no cohortName to borrow from",
     references=(("https://kubernetes.io/docs/reference/using-api/cel/", "how the API server evaluates them"),),
+    seen=("lab: tests/lab/test_claims.py::test_a_validation_rule_of_a_kind_is_kept",),
 )
 _MATCHES = cel.compile("text.matches(pattern)")
 _TRANSITION = re.compile(r"\boldSelf\b")

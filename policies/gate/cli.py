@@ -226,14 +226,13 @@ def why(trainjob: str | None, kubeconfig: Path | None, context: str | None, form
 @click.option("--markdown", is_flag=True, help="As the table of policies/README.md.")
 @click.option("--symptoms", is_flag=True, help="As the table of symptoms in README.md.")
 @click.option("--pairs", is_flag=True, help="Instead, the table of clusters/README.md: which versions are tried together.")
-def rules_(markdown: bool, symptoms: bool, pairs: bool) -> None:
+@click.option("--seen", is_flag=True, help="Where the claim of each was seen, as the table of policies/README.md.")
+def rules_(markdown: bool, symptoms: bool, pairs: bool, seen: bool) -> None:
     """List the rules: id, severity, what must hold."""
-    if pairs:
-        click.echo(rules.pairs())
-        return
-    if markdown or symptoms:
-        click.echo(rules.table() if markdown else rules.troubleshooting())
-        return
+    for wanted, made in ((markdown, rules.table), (symptoms, rules.troubleshooting), (pairs, rules.pairs), (seen, rules.evidence)):
+        if wanted:
+            click.echo(made())
+            return
     for rule in rules.rules().values():
         click.echo(f"{rule.id:<40} {rule.severity:<8} {rule.title}")
 

@@ -30,6 +30,7 @@ class Rule:
     """What a rule says of itself. `needs_cluster`: it is only applied where a cluster's facts and objects are known.
 
     `waivable` is False where a fault leaves a part of its target unjudged, or is about the waivers themselves.
+    `seen`: where its claim was seen, each "lab: FILE::TEST" or "source: MODULE PATH"; public reports are among `references`.
     """
 
     id: str
@@ -39,6 +40,7 @@ class Rule:
     fix: str
     example: str = ""
     references: tuple[tuple[str, str], ...] = ()
+    seen: tuple[str, ...] = ()
     symptoms: tuple[str, ...] = ()
     needs_cluster: bool = False
     waivable: bool = True

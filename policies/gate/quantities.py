@@ -30,6 +30,11 @@ RULE = Rule(
         ("https://argo-cd.readthedocs.io/en/stable/user-guide/diffing/", "differences that come from the cluster"),
     ),
     symptoms=("OutOfSync for ever, spec.trainer: Invalid value: field is immutable",),
+    seen=(
+        "lab: tests/lab/test_claims.py::test_a_trainjob_does_not_change_nor_does_a_quantity_that_is_stored_otherwise",
+        "lab: tests/gate/test_quantities.py::test_any_form_is_stored_as_kubernetes_stores_it",
+        "source: trainer pkg/apis/trainer/v1alpha1/trainjob_types.go",
+    ),
 )
 # Custom resources that a mutating webhook writes anew (seen with server-side dry runs; Trainer has one since 2.2).
 _WRITTEN_ANEW = {

@@ -35,6 +35,10 @@ _BUILT_IN = (
         fix="Write the field as the schema of that version has it.",
         example="spec:\n  podTemplateOverrides: []   # Trainer 2.1 only",
         waivable=False,
+        seen=(
+            "lab: tests/lab/test_claims.py::test_an_unknown_field_is_refused_or_dropped",
+            "lab: tests/lab/test_argocd.py::test_a_broken_run_says_why_and_harms_no_other",
+        ),
     ),
     Rule(
         id=kustomization.NO_REMOTE,
@@ -45,16 +49,25 @@ _BUILT_IN = (
         fix="Keep the manifest in this repository and name it by its path.",
         example="resources:\n- https://example.com/runtime.yaml",
         waivable=False,
+        seen=(
+            "lab: tests/gate/test_hostile.py::test_nothing_is_fetched_whatever_names_it",
+            "source: kustomize internal/loader/fileloader.go",
+        ),
     ),
     Rule(
         id=kustomization.NO_PLUGINS,
         title="A build starts no other program",
-        description="Helm charts and function plugins run programs of a pull request's choice on the machine of the check. "
-        "The target is not built.",
+        description="Helm charts and function plugins run programs of a pull request's choice wherever the build allows them "
+        "(--enable-helm, --enable-alpha-plugins); elsewhere the build fails. The target is not built.",
         severity="error",
         fix="Use kustomize's built-in generators, transformers and patches.",
         example="helmCharts:\n- name: trainer",
         waivable=False,
+        seen=(
+            "lab: tests/gate/test_cli.py::test_a_build_that_would_reach_out_is_not_built",
+            "source: kustomize internal/builtins/HelmChartInflationGenerator.go",
+            "source: kustomize internal/plugins/loader/loader.go",
+        ),
     ),
     Rule(
         id=followed.LISTS,
@@ -66,6 +79,10 @@ _BUILT_IN = (
         example="patches:\n- patch: |\n    kind: TrainJob\n    metadata: {name: run-1}\n"
         '    spec: {trainer: {env: [{name: EPOCHS, value: "3"}]}}   # every other variable is gone',
         references=(("https://github.com/kubernetes-sigs/kustomize/issues/2825", "lists of custom resources are replaced"),),
+        seen=(
+            "lab: tests/gate/test_followed.py::test_a_patch_that_loses_variables",
+            "source: kyaml yaml/walk/walk.go",
+        ),
     ),
     Rule(
         id=followed.IMAGES,
@@ -76,6 +93,11 @@ _BUILT_IN = (
         fix="Let a `configurations:` file name the field, `images: [{path: spec/trainer/image, kind: TrainJob}]`, or write the tag there.",
         example='images: [{name: registry.example/tf, newTag: "2.15-r3"}]   # and a TrainJob with trainer.image registry.example/tf:2.14',
         references=(("https://github.com/kubernetes-sigs/kustomize/issues/3130", "images in custom resources"),),
+        seen=(
+            "lab: tests/gate/test_followed.py::test_an_image_that_is_not_reached",
+            "source: kustomize filters/imagetag/legacy.go",
+            "source: trainer pkg/runtime/framework/plugins/jobset/builder.go",
+        ),
     ),
     Rule(
         id=render.SELF_CONTAINED,
@@ -85,6 +107,11 @@ _BUILT_IN = (
         severity="error",
         fix="Copy what the run needs into its folder: `gate new run` makes such a folder.",
         example="# clusters/lab/runs/mine/kustomization.yaml\nresources:\n- ../../../../overlays/no-ib-kueue",
+        seen=(
+            "lab: tests/gate/test_estate.py::test_a_run_is_frozen",
+            "lab: tests/lab/test_argocd.py::test_an_edited_run_goes_on_as_it_was",
+            "source: trainer pkg/apis/trainer/v1alpha1/trainjob_types.go",
+        ),
     ),
 )
 
@@ -134,6 +161,7 @@ def _described(entry: dict[str, Any]) -> Rule:
         fix=custom["fix"].strip(),
         example=custom.get("example", "").rstrip(),
         references=tuple((ref["ref"], ref.get("description", "")) for ref in annotations.get("related_resources", [])),
+        seen=tuple(custom.get("seen", ())),
         symptoms=tuple(custom.get("symptoms", ())),
         needs_cluster=custom.get("needs") == "cluster",
         file=file,
@@ -186,6 +214,8 @@ def explained(rule: Rule) -> str:
         parts += ["", "Seen as:", *(f"  {symptom}" for symptom in rule.symptoms)]
     if rule.example:
         parts += ["", "An example of the fault:", *(f"  {line}" for line in rule.example.splitlines())]
+    if rule.seen:
+        parts += ["", "Where this was seen:", *(f"  {place}" for place in rule.seen)]
     if rule.references:
         parts += ["", *(f"{url}  {what}".rstrip() for url, what in rule.references)]
     return "\n".join(parts)
@@ -222,3 +252,27 @@ def pairs() -> str:
             lab = other if version == one and other not in tried else ""
             rows.append(f"| {pair['of']} {version} | {pair['with']} | {', '.join(tried)} | {written} | {lab} |")
     return "\n".join(rows)
+
+
+def evidence() -> str:
+    """The table in policies/README.md that says where the claim of each rule was seen; links lead from there."""
+    rows = ["| rule | shown by a test | read in the source | reported, documented |", "| --- | --- | --- | --- |"]
+    for rule in rules().values():
+        tests = [place.removeprefix("lab: ").partition("::") for place in rule.seen if place.startswith("lab: ")]
+        cells = (
+            f"`{rule.id}`",
+            ", ".join(f"[{test}](../{file})" for file, _, test in tests),
+            ", ".join(place.removeprefix("source: ") for place in rule.seen if place.startswith("source: ")),
+            ", ".join(f"[{_shortened(url)}]({url})" for url, _ in rule.references),
+        )
+        rows.append("| " + " | ".join(cells) + " |")
+    return "\n".join(rows)
+
+
+def _shortened(url: str) -> str:
+    """REPOSITORY#NUMBER of a report, the file's name in a repository, else the page's host."""
+    host, *path = url.partition("//")[2].partition("#")[0].rstrip("/").split("/")
+    if host != "github.com":
+        return host
+    repository, kind, name = path[1], path[2], path[-1]
+    return f"{repository}#{name}" if kind in ("issues", "pull") else f"{repository} {name}"

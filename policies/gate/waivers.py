@@ -30,6 +30,7 @@ RULES = (
         example="- rule: script/no-download\n  scope: {target: clusters/lab}\n  owner: ml-platform\n"
         '  reason: the volume with the data comes in March\n  expires: "2026-03-31"   # and today is in April',
         waivable=False,
+        seen=("lab: tests/gate/test_waivers.py::test_an_expired_waiver_is_an_error_wherever_it_holds",),
     ),
     Rule(
         id=USED,
@@ -39,6 +40,7 @@ RULES = (
         severity="warning",
         fix="Remove the waiver.",
         waivable=False,
+        seen=("lab: tests/gate/test_waivers.py::test_an_unused_waiver_is_told_by_a_check_of_everything",),
     ),
 )
 

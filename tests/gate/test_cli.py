@@ -125,6 +125,7 @@ def test_explain_says_everything_about_a_rule() -> None:
     for rule in rules.rules().values():
         text = gate("explain", rule.id).stdout
         assert rule.title in text and f"Fix: {rule.fix}" in text
+        assert all(place in text for place in rule.seen)
     result = gate("explain", "backoff")
     assert result.exit_code == 2
     assert "did you mean jobset/backoff-limit-zero?" in result.stderr
@@ -134,6 +135,7 @@ def test_explain_says_everything_about_a_rule() -> None:
     ("file", "mark", "words"),
     [
         ("policies/README.md", "rules", ("rules", "--markdown")),
+        ("policies/README.md", "seen", ("rules", "--seen")),
         ("README.md", "symptoms", ("rules", "--symptoms")),
         ("policies/README.md", "causes", ("why", "--causes")),
         ("clusters/README.md", "pairs", ("rules", "--pairs")),

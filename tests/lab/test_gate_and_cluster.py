@@ -98,25 +98,31 @@ IMAGE = "image: nvcr.io/nvidia/tensorflow:24.03-tf2-py3"
 LABEL = "kueue.x-k8s.io/queue-name: training"
 CLOSED = "kueue.x-k8s.io/queue-name: closed"
 UNLABELLED = "example.com/queue: closed"
+QUEUE = "scheduling.volcano.sh/queue-name: training"
 REQUESTS = "      requests:\n        cpu: 20m\n        memory: 128Mi"  # the TrainJob's, by their indentation
 NODE_EACH = {  # what the node can never hold: no two pods of a run on one node
     "topologyKey": "kubernetes.io/hostname",
     "labelSelector": {"matchExpressions": [{"key": INDEX, "operator": "Exists"}]},
     "matchLabelKeys": [JOBSET_NAME],
 }
+LONG = "a-name-of-49-characters-which-trainer-takes-00001"
 APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [NODE_EACH]}}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """Edits that make one fault, and the rules that find it. `given`: edits of the sound run as well; `run`: see trainjob."""
+    """Edits that make one fault, and the rules that find it. `given`: edits of the sound run as well; `run`: see trainjob.
+
+    `queue`: edits of a ClusterQueue and a LocalQueue of its own.
+    """
 
     rules: set[str]
-    edits: list[tuple[str, str]]
+    edits: list[tuple[str, str]] = field(default_factory=list)
     given: list[tuple[str, str]] = field(default_factory=list)
     overlay: str = "no-ib-kueue"
     script: str = HOLD
     run: dict[str, Any] = field(default_factory=dict)
+    queue: list[tuple[str, str]] | None = None
 
 
 FAULTS = {
@@ -212,6 +218,63 @@ FAULTS = {
             ("      limits:\n        memory: 128Mi", "      limits:\n        memory: 5Gi"),
         ],
     ),
+    "no-cluster-queue": Fault(
+        rules={"queue/cluster-queue-exists"},
+        queue=[("clusterQueue: ", "clusterQueue: no-")],
+    ),
+    "not-selected": Fault(
+        rules={"queue/namespace-selected"},
+        queue=[("kubernetes.io/metadata.name:", "example.com/team:")],
+    ),
+    "not-covered": Fault(
+        rules={"queue/resources-covered"},
+        queue=[("    - memory\n", ""), ("      - name: memory\n        nominalQuota: 9Gi\n", "")],
+    ),
+    "over-capability": Fault(
+        rules={"queue/volcano-capability"},
+        edits=[
+            (REQUESTS, REQUESTS.replace("128Mi", "5Gi")),
+            ("      limits:\n        memory: 128Mi", "      limits:\n        memory: 5Gi"),
+        ],
+        overlay="no-ib-volcano",
+        run={"queue": None},
+    ),
+    "name-too-long": Fault(
+        rules={"jobset/name-fits"},
+        edits=[("name: name-too-long\n  namespace", f"name: {LONG}\n  namespace")],
+    ),
+    "no-volcano-queue": Fault(
+        rules={"queue/volcano-queue-exists"},
+        edits=[(QUEUE, "scheduling.volcano.sh/queue-name: trainning")],
+        overlay="no-ib-volcano",
+        run={"queue": None},
+    ),
+    "read-by-nobody": Fault(
+        rules={"queue/volcano-annotation"},
+        edits=[
+            ("    metadata:\n      annotations:\n        scheduling.volcano.sh/queue-name: training\n    spec:\n", "    spec:\n"),
+            (
+                "template:\n              spec:\n                auto",
+                f"template:\n{' ' * 14}metadata: {{annotations: {{{QUEUE}}}}}\n{' ' * 14}spec:\n{' ' * 16}auto",
+            ),
+        ],
+        overlay="no-ib-volcano",
+        run={"queue": None},
+    ),
+    "no-config-map": Fault(
+        rules={"refs/objects-exist"},
+        edits=[("configMap:\n                        name: no-", "configMap:\n                        name: a-")],
+    ),
+    "one-too-few": Fault(
+        rules={"trainer/worker-count"},
+        edits=[("name: TF_NUM_WORKERS\n      value: '2'", "name: TF_NUM_WORKERS\n      value: '3'")],
+    ),
+    "two-systems": Fault(
+        rules={"queue/one-system"},
+        edits=[("labels: {}", f"labels: {{{LABEL}}}")],
+        overlay="no-ib-volcano",
+        run={"queue": None, "pod": {"affinity": APART}},
+    ),
 }
 TWINS = ("no-label", "no-scheduler", "not-in-dns")
 REFUSED = {  # by a webhook: nothing to start
@@ -242,6 +305,9 @@ NOT_MADE = {
 NOT_ADMITTED = {
     "no-queue": "LocalQueue trainning doesn't exist",
     "over-quota": "insufficient quota for memory in flavor lab",
+    "no-cluster-queue": "-no-cluster-queue doesn't exist",
+    "not-selected": "Workload namespace doesn't match ClusterQueue selector",
+    "not-covered": "resource memory unavailable in ClusterQueue",
 }
 
 
@@ -255,12 +321,14 @@ def made(name: str, namespace: str, *, sound: bool = False, of: Fault | None = N
     pod["containers"][0]["resources"] = {"requests": {"cpu": "20m", "memory": "128Mi"}, "limits": {"memory": "128Mi"}}
     pod["volumes"][0]["emptyDir"]["sizeLimit"] = "16Mi"
     pod["terminationGracePeriodSeconds"] = 5  # a signal in a container's first moments is lost: nothing handles it yet
-    code, job = json.loads(json.dumps(trainjob(run, fault.script, runtime=f"{namespace}-{run}", gpus=0, **fault.run)))
+    queues = queue(run, namespace) if fault.queue is not None else []
+    given = {"queue": run} if queues else {}
+    code, job = json.loads(json.dumps(trainjob(run, fault.script, runtime=f"{namespace}-{run}", gpus=0, **fault.run, **given)))
     del job["spec"]["trainer"]["resourcesPerNode"]["limits"]["cpu"]  # to start in no time
     for each in (code, job):
         each["metadata"]["namespace"] = namespace
-    edits = [*fault.given, *([] if sound else fault.edits)]
-    text = edited(yaml.safe_dump_all([runtime, job]), [{"replace": old, "with": new} for old, new in edits])
+    edits = [*fault.given, *([] if sound else [*fault.edits, *(fault.queue or [])])]
+    text = edited(yaml.safe_dump_all([runtime, job, *queues]), [{"replace": old, "with": new} for old, new in edits])
     return [*yaml.safe_load_all(text), code]
 
 
@@ -272,8 +340,9 @@ def runs(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace
         with own(cluster, request) as namespace:
             objects = [each for name in FAULTS for each in made(name, namespace.name)]
             objects += [each for name in TWINS for each in made(name, namespace.name, sound=True)]
-            gone += [*(each for each in objects if each["kind"] == RUNTIME), *closed_queue(namespace.name)]
-            others = [each for each in objects if each["kind"] != RUNTIME]
+            first = [each for each in objects if each["kind"] in (RUNTIME, "ClusterQueue", "LocalQueue")]
+            others = [each for each in objects if each not in first]
+            gone += [*first, *closed_queue(namespace.name)]
             cluster.apply(*gone)
             assert accepted(cluster, others) == ""
             cluster.apply(*others)
@@ -282,14 +351,18 @@ def runs(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace
         remove(cluster, gone)  # after the runs, whose last updates ask for their runtimes
 
 
+def queue(name: str, namespace: str) -> list[Manifest]:
+    """A LocalQueue and its ClusterQueue."""
+    _, cluster_queue, local_queue, *_ = surroundings(namespace)
+    cluster_queue["metadata"]["name"] = local_queue["spec"]["clusterQueue"] = f"{namespace}-{name}"
+    local_queue["metadata"]["name"] = name
+    return [cluster_queue, local_queue]
+
+
 def closed_queue(namespace: str) -> list[Manifest]:
     """The LocalQueue `closed`, from which nothing is ever admitted."""
-    cluster_queue = surroundings(namespace)[1]
-    cluster_queue["metadata"]["name"] = f"{namespace}-closed"
+    cluster_queue, local_queue = queue("closed", namespace)
     cluster_queue["spec"]["stopPolicy"] = "Hold"
-    local_queue = surroundings(namespace)[2]
-    local_queue["metadata"]["name"] = "closed"
-    local_queue["spec"]["clusterQueue"] = f"{namespace}-closed"
     return [cluster_queue, local_queue]
 
 
@@ -394,6 +467,48 @@ def test_without_its_priority_class_a_run_has_no_workload(runs: Namespace) -> No
     runs.wait("later runs queued", lambda: {("TrainJob", "no-queue"), ("TrainJob", "over-quota")} <= queued(runs))
     assert ("TrainJob", "no-priority") not in queued(runs)
     assert runs.get("trainjob", "no-priority")["spec"]["suspend"]
+
+
+def test_a_name_that_jobset_cannot_lengthen_is_accepted_and_never_made(runs: Namespace) -> None:
+    runs.wait("JobSet refuses", lambda: "names generated for this JobSet will exceed 63" in str(runs.events(LONG)))
+    assert runs.items("jobsets", f"--field-selector=metadata.name={LONG}") == []
+
+
+def test_without_its_volcano_queue_no_gang_is_made(runs: Namespace) -> None:
+    runs.wait("Volcano refuses", lambda: "unable to find queue" in str(runs.events("no-volcano-queue")))
+    assert runs.items("podgroups", "--field-selector=metadata.name=no-volcano-queue") == []
+    assert runs.running("no-volcano-queue") == 0
+
+
+def test_an_annotation_that_trainer_does_not_read_leaves_the_gang_in_the_queue_default(runs: Namespace) -> None:
+    runs.wait("both pods run", lambda: runs.running("read-by-nobody") == 2)
+    assert runs.get("podgroup", "read-by-nobody")["spec"]["queue"] == "default"
+
+
+def test_a_gang_above_the_capability_of_its_queue_is_never_enqueued(runs: Namespace) -> None:
+    reason = "queue resource quota insufficient: insufficient memory"
+    runs.wait("Volcano says why", lambda: reason in str(runs.events("over-capability")))
+    assert runs.get("podgroup", "over-capability")["status"]["phase"] == "Pending"
+    assert runs.running("over-capability") == 0
+
+
+def test_without_their_config_map_the_containers_are_never_made(runs: Namespace) -> None:
+    runs.wait("the pods", lambda: len(runs.pods("no-config-map")) == 2)
+    (name, _) = (pod["metadata"]["name"] for pod in runs.pods("no-config-map"))
+    runs.wait("the reason", lambda: 'configmap "a-config-map" not found' in str(runs.events(name)))
+    assert {pod["status"]["phase"] for pod in runs.pods("no-config-map")} == {"Pending"}
+
+
+def test_with_a_number_above_the_workers_all_wait_for_one_that_never_comes(runs: Namespace) -> None:
+    runs.wait("all wait", lambda: all("waiting for index 2" in runs.logs("one-too-few", index) for index in (0, 1)))
+    assert len(runs.pods("one-too-few")) == 2
+
+
+def test_with_two_systems_one_gives_quota_to_what_the_other_holds(runs: Namespace) -> None:
+    runs.wait("Volcano has looked", lambda: any(each.startswith("Unschedulable") for each in runs.events("two-systems")))
+    (workload,) = (each for each in runs.items("workloads") if each["metadata"]["ownerReferences"][0]["name"] == "two-systems")
+    assert {"type": "Admitted", "status": "True"}.items() <= workload["status"]["conditions"][-1].items()
+    assert runs.running("two-systems") == 0
 
 
 def _said(runs: Namespace, name: str) -> str:

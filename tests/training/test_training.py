@@ -152,3 +152,42 @@ def test_a_script_that_knows_nothing_of_clusters(gang: Gang, training: Path) -> 
     assert [pod.wait(240) for pod in pods] == [0, 0], pods[0].text()[-3000:]
     results = [value(pod.text(), "Mean squared error") for pod in pods]
     assert results[0] == results[1] and float(results[0]) < 0.3
+
+
+def test_an_operation_before_the_strategy_is_too_early(gang: Gang) -> None:
+    """script/strategy-first"""
+    (pod,) = gang.start(1, "unused", {0: ["-c", "import tensorflow as tf; tf.constant(1); tf.distribute.MultiWorkerMirroredStrategy()"]})
+    assert pod.wait(240) == 1
+    assert "Collective ops must be configured at program startup" in pod.text()
+
+
+FIT = """
+import tensorflow as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+data = tf.data.Dataset.from_tensors((tf.zeros([4, 2]), tf.zeros([4, 1]))).repeat()
+model.fit(data, steps_per_epoch=2, verbose=2)
+"""
+ALONE = """
+if strategy.cluster_resolver.task_id == 0:
+    model.evaluate(data, steps=2, verbose=2)
+else:
+    model.fit(data, steps_per_epoch=2, verbose=2)
+"""
+
+
+def test_keras_3_cannot_fit_on_several_workers(gang: Gang) -> None:
+    """script/legacy-keras: on TensorFlow 2.15 tf.keras is Keras 2."""
+    pods = gang.start(2, "unused", {0: ["-c", FIT], 1: ["-c", FIT]}, TF_USE_LEGACY_KERAS="0")
+    statuses = {pod.wait(240) for pod in pods}
+    text = pods[0].text()
+    assert (statuses, "Attempt to convert a value (PerReplica" in text) == (({1}, True) if "tf-2.21" in gang.python else ({0}, False)), text
+
+
+def test_a_worker_that_evaluates_alone_meets_the_others_in_another_step(gang: Gang) -> None:
+    """script/chief-only-collective"""
+    pods = gang.start(2, "unused", {0: ["-c", FIT + ALONE], 1: ["-c", FIT + ALONE]})
+    assert [pod.wait(240) for pod in pods] == [1, 1]
+    assert "Shape mismatch in the collective instance" in pods[0].text() + pods[1].text()

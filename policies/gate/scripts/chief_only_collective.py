@@ -27,6 +27,7 @@ RULE = Rule(
         ("https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras#model_saving_and_loading", "saving on all workers"),
         ("https://github.com/tensorflow/tensorflow/issues/40374", "saving under MultiWorkerMirroredStrategy"),
     ),
+    seen=("lab: tests/training/test_training.py::test_a_worker_that_evaluates_alone_meets_the_others_in_another_step",),
 )
 
 _SAVES = ("save", "save_weights", "export", "write")

@@ -33,6 +33,11 @@ RULE = Rule(
         ("https://github.com/tensorflow/tensorflow/issues/72388", "the same; TF_USE_LEGACY_KERAS"),
         ("https://github.com/tensorflow/tensorflow/releases/tag/v2.16.1", "Keras 3 is the default from 2.16"),
     ),
+    seen=(
+        "lab: tests/training/test_training.py::test_keras_3_cannot_fit_on_several_workers",
+        "source: tensorflow-2.21 python/util/lazy_loader.py",
+        "source: keras-3 src/backend/tensorflow/trainer.py",
+    ),
 )
 
 _KERAS_3 = Version("2.16.dev0")

@@ -26,6 +26,10 @@ RULE = Rule(
         ("https://www.tensorflow.org/api_docs/python/tf/keras/datasets/cifar10/load_data", "downloads on first use"),
         ("https://www.tensorflow.org/datasets/api_docs/python/tfds/load", "download=True is the default"),
     ),
+    seen=(
+        "source: keras src/datasets/cifar10.py",
+        "source: keras src/utils/data_utils.py",
+    ),
 )
 
 _DATASETS = ("mnist", "fashion_mnist", "cifar10", "cifar100", "imdb", "reuters", "boston_housing", "california_housing")

@@ -27,6 +27,10 @@ RULE = Rule(
         ("https://github.com/tensorflow/tensorflow/issues/38635", "torn files of a model that all workers save"),
         ("https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras#model_saving_and_loading", "a path for each worker"),
     ),
+    seen=(
+        "source: keras src/distribute/distributed_file_utils.py",
+        "source: keras-3 src/callbacks/model_checkpoint.py",
+    ),
 )
 
 _OWN_PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - named, not used

@@ -26,6 +26,10 @@ RULE = Rule(
         ("https://github.com/kubeflow/trainer/blob/master/pkg/runtime/framework/plugins/torch/torch.go", "what only torch jobs are given"),
         ("https://kubernetes.io/docs/concepts/workloads/controllers/job/#completion-mode", "JOB_COMPLETION_INDEX"),
     ),
+    seen=(
+        "source: trainer pkg/runtime/framework/plugins/torch/torch.go",
+        "source: kubernetes pkg/controller/job/indexed_job_utils.go",
+    ),
 )
 
 _NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK")

@@ -30,6 +30,11 @@ RULE = Rule(
         ("https://github.com/tensorflow/tensorflow/issues/34568", "the same, with operations before the strategy"),
         ("https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras", "TF_CONFIG and the strategy"),
     ),
+    seen=(
+        "lab: tests/training/test_training.py::test_an_operation_before_the_strategy_is_too_early",
+        "source: tensorflow python/eager/context.py",
+        "source: tensorflow python/distribute/cluster_resolver/tfconfig_cluster_resolver.py",
+    ),
 )
 
 

@@ -7,6 +7,10 @@
 # - ref: https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/#no-prune-resources
 #   description: Prune=false and Delete=false
 # custom:
+#   seen:
+#   - "lab: tests/lab/test_argocd.py::test_a_second_cluster_comes_and_goes_with_its_folder"
+#   - "source: argocd controller/appcontroller.go"
+#   - "source: gitops-engine pkg/sync/sync_context.go"
 #   severity: warning
 #   fix: "Annotate the claim with argocd.argoproj.io/sync-options: Prune=false,Delete=false, or deploy it by an Application without prune and finalizer."
 #   example: |

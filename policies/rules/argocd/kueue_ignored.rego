@@ -12,6 +12,10 @@
 # - ref: https://kueue.sigs.k8s.io/docs/tasks/run/trainjobs/
 #   description: TrainJobs in Kueue
 # custom:
+#   seen:
+#   - "lab: tests/lab/test_argocd.py::test_a_pushed_run_trains_and_comes_to_rest"
+#   - "source: kueue pkg/controller/jobs/trainjob/trainjob_controller.go"
+#   - "source: argocd controller/sync.go"
 #   severity: error
 #   needs: cluster
 #   fix: "Ignore /spec/suspend and Kueue's runtimePatches of TrainJob (group trainer.kubeflow.org) under ignoreDifferences, and add RespectIgnoreDifferences=true to syncOptions."

@@ -7,6 +7,9 @@
 # - ref: https://argo-cd.readthedocs.io/en/stable/user-guide/projects/
 #   description: projects
 # custom:
+#   seen:
+#   - "lab: tests/lab/test_argocd.py::test_the_training_project_denies_what_a_run_may_not_hold"
+#   - "source: argocd pkg/apis/application/v1alpha1/app_project_types.go"
 #   severity: warning
 #   fix: "List the repositories, namespaces and kinds that the runs need."
 #   example: |

@@ -6,7 +6,7 @@ import data.rules_test.applications
 
 forced := applications.with_view("spec/syncPolicy/syncOptions", ["ServerSideApply=true", "Force=true"])
 
-found := {lib.at(0, ["spec", "syncPolicy", "syncOptions", 1], "Application owls deploys training with Force=true: a TrainJob that differs is deleted and started again")}
+found := {lib.at(0, ["spec", "syncPolicy", "syncOptions", 1], "Application owls deploys training with Force=true: a TrainJob is deleted and started again where it differs")}
 
 test_fail_forced if report == found with input as forced
 
@@ -23,7 +23,7 @@ test_fail_operation if {
 
 test_fail_annotation if {
 	annotated := json.patch(applications.run, [{"op": "add", "path": "/metadata/annotations", "value": {"argocd.argoproj.io/sync-options": "Prune=false, Replace=true"}}])
-	report == {lib.at(2, ["metadata", "annotations", "argocd.argoproj.io/sync-options"], "TrainJob/owls/owls-1 has the sync option Replace=true: where it differs it is deleted and created again")} with input as applications.set("/objects/-", annotated)
+	report == {lib.at(2, ["metadata", "annotations", "argocd.argoproj.io/sync-options"], "TrainJob/owls/owls-1 has the sync option Replace=true: it is refused where it differs, and loses what Kueue wrote into it where it waits")} with input as applications.set("/objects/-", annotated)
 }
 
 test_success_none if report == set() with input as applications.document

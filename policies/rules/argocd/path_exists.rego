@@ -1,13 +1,16 @@
 # METADATA
 # title: The path of an application exists
 # description: |
-#   An Application whose path does not exist, or holds nothing that can be deployed, is in the state Unknown
-#   (ComparisonError, "app path does not exist") and deploys nothing. Only paths of this repository are judged:
-#   argocd.repository in cluster.yaml says which URL that is; without it, the paths themselves tell.
+#   An Application whose path does not exist is in the state Unknown (ComparisonError, "app path does not exist"); one
+#   whose path holds nothing that can be deployed is Synced. Both deploy nothing. Only paths of this repository are
+#   judged: argocd.repository in cluster.yaml says which URL that is; without it, the paths themselves tell.
 # related_resources:
 # - ref: https://argo-cd.readthedocs.io/en/stable/user-guide/application_sources/
 #   description: what a path may hold
 # custom:
+#   seen:
+#   - "source: argocd util/app/path/path.go"
+#   - "source: argocd controller/state.go"
 #   severity: error
 #   fix: "Write the path of an existing folder, from the root of the repository, or add the folder."
 #   symptoms:

@@ -8,6 +8,11 @@
 # - ref: https://argo-cd.readthedocs.io/en/stable/user-guide/projects/
 #   description: projects
 # custom:
+#   seen:
+#   - "lab: tests/lab/test_argocd.py::test_the_training_project_denies_what_a_run_may_not_hold"
+#   - "source: argocd pkg/apis/application/v1alpha1/app_project_types.go"
+#   - "source: argocd util/argo/argo.go"
+#   - "source: argocd controller/sync.go"
 #   severity: error
 #   fix: "Let the AppProject list exactly this repository, destination or kind, or use the project that is meant for it."
 #   symptoms:

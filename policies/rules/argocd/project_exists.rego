@@ -7,6 +7,8 @@
 # - ref: https://argo-cd.readthedocs.io/en/stable/user-guide/projects/
 #   description: projects
 # custom:
+#   seen:
+#   - "source: argocd controller/appcontroller.go"
 #   severity: error
 #   needs: cluster
 #   fix: "Write the name of an existing AppProject, add it, or list it under `external` in cluster.yaml: `AppProject/{namespace}/{name}`."

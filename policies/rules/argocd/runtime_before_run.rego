@@ -8,6 +8,10 @@
 # - ref: https://argo-cd.readthedocs.io/en/stable/user-guide/sync-waves/
 #   description: sync waves
 # custom:
+#   seen:
+#   - "lab: tests/lab/test_argocd.py::test_a_runtime_and_its_run_come_in_one_push"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_a_run_without_its_runtime_is_refused"
+#   - "source: gitops-engine pkg/sync/sync_context.go"
 #   severity: error
 #   fix: "Give the runtime an earlier wave: the annotation argocd.argoproj.io/sync-wave: \"-1\"."
 #   symptoms:

@@ -12,6 +12,9 @@
 # custom:
 #   symptoms:
 #   - "workers of one run behave differently"
+#   seen:
+#   - "source: kubernetes pkg/apis/core/v1/defaults.go"
+#   - "source: kustomize internal/konfig/builtinpluginconsts/images.go"
 #   severity: warning
 #   fix: "Write a tag that stays what it is, or a digest: registry.example/tf:2.15-r8."
 #   example: |

@@ -7,6 +7,8 @@
 # related_resources:
 # - ref: https://github.com/k8snetworkplumbingwg/multus-cni/issues/1479
 # custom:
+#   seen:
+#   - "lab: tests/lab/test_training.py::test_more_devices_than_the_node_has_are_waited_for"
 #   severity: error
 #   needs: cluster
 #   fix: "Write resource, number of devices and attachment as network.infiniband in cluster.yaml has them; on a cluster without InfiniBand use the variant without."

@@ -13,6 +13,8 @@
 #   symptoms:
 #   - "ibv_reg_mr failed: Cannot allocate memory"
 #   - "NET/IB : No device found"
+#   seen:
+#   - "lab: tests/lab/test_training.py::test_infiniband_is_devices_and_locked_memory"
 #   severity: error
 #   fix: "Give the pod template all three: the device in limits, the annotation in template.metadata of the Job's spec, `securityContext: {capabilities: {add: [IPC_LOCK]}}` in the container; or remove all three."
 #   example: |

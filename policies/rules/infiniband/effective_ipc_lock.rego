@@ -7,6 +7,8 @@
 # - ref: https://github.com/kubernetes/kubernetes/issues/56374
 #   description: capabilities of users other than root
 # custom:
+#   seen:
+#   - "lab: tests/lab/test_claims.py::test_a_capability_has_no_effect_for_another_user_than_root"
 #   severity: error
 #   fix: "Write `securityContext: {runAsUser: 0, runAsNonRoot: false, capabilities: {drop: [ALL], add: [IPC_LOCK]}}` in the container; with everything else dropped root can do little more."
 #   example: |

@@ -15,6 +15,11 @@
 #   - "current incarnation doesn't match with one in the group"
 #   - "a different incarnation of the worker"
 #   - "Cluster check alive failed, … is down"
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_with_a_backoff_limit_the_job_replaces_one_worker_alone"
+#   - "lab: tests/training/test_training.py::test_a_run_goes_on_after_sigterm_and_after_a_lost_worker"
+#   - "source: kubernetes pkg/apis/batch/v1/defaults.go"
+#   - "source: tensorflow python/distribute/collective_all_reduce_strategy.py"
 #   severity: error
 #   fix: "Write `backoffLimit: 0` in the Job template of every replicatedJob that runs workers."
 #   example: |

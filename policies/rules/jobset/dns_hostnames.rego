@@ -8,6 +8,10 @@
 # - ref: https://jobset.sigs.k8s.io/docs/reference/jobset.v1alpha2/#jobset-x-k8s-io-v1alpha2-Network
 #   description: the network fields of a JobSet
 # custom:
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_without_dns_hostnames_no_worker_has_a_name"
+#   - "source: jobset pkg/controllers/jobset_controller.go"
+#   - "source: jobset pkg/webhooks/jobset_webhook.go"
 #   severity: error
 #   fix: "Remove `enableDNSHostnames: false` and `completionMode: NonIndexed` (the defaults are true and Indexed)."
 #   example: |

@@ -12,6 +12,10 @@
 # custom:
 #   symptoms:
 #   - "TrainJobResourcesCreationFailed"
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_a_name_that_jobset_cannot_lengthen_is_accepted_and_never_made"
+#   - "source: jobset pkg/webhooks/jobset_webhook.go"
+#   - "source: trainer pkg/apis/trainer/v1alpha1/trainjob_types.go"
 #   severity: error
 #   fix: "Shorten the name (a kustomization's namePrefix and nameSuffix count), or the replicatedJob's."
 #   example: |

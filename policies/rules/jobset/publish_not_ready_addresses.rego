@@ -14,6 +14,10 @@
 #   symptoms:
 #   - "[Discovery] … found 1 workers"
 #   - "gRPC Unavailable at start, a peer's name does not resolve"
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_workers_that_are_ready_only_when_all_are_found_never_find_one_another"
+#   - "lab: tests/lab/test_training.py::test_a_peer_has_a_name_before_it_is_ready"
+#   - "source: jobset pkg/webhooks/jobset_webhook.go"
 #   severity: error
 #   fix: "Write `network: {publishNotReadyAddresses: true}` in the spec of the JobSet (runtime: spec.template.spec)."
 #   example: |

@@ -12,6 +12,9 @@
 # custom:
 #   symptoms:
 #   - "the JobSet counts no restart while a container restarts"
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_without_restart_policy_the_kubelet_restarts_one_worker_in_place"
+#   - "source: jobset pkg/webhooks/jobset_webhook.go"
 #   severity: error
 #   fix: "Write `restartPolicy: Never` in the pod template of every replicatedJob that runs workers."
 #   example: |

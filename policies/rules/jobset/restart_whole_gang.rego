@@ -12,6 +12,11 @@
 # custom:
 #   symptoms:
 #   - "the run fails at the first preempted or evicted worker"
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_without_restarts_the_first_failure_is_the_last"
+#   - "lab: tests/lab/test_faults.py::test_each_loss_of_a_worker_restarts_the_whole_gang"
+#   - "source: jobset pkg/controllers/failure_policy.go"
+#   - "source: jobset pkg/features/features.go"
 #   severity: error
 #   fix: "Write `failurePolicy: {maxRestarts: 3}` in the spec of the JobSet (runtime: spec.template.spec)."
 #   example: |

@@ -14,6 +14,9 @@
 #   symptoms:
 #   - "discovery times out although every pod runs"
 #   - "NCCL WARN … connect to … Connection timed out"
+#   seen:
+#   - "source: kubernetes staging/src/k8s.io/api/networking/v1/types.go"
+#   - "source: trainer pkg/apis/config/v1alpha1/defaults.go"
 #   severity: error
 #   needs: cluster
 #   fix: "Let pods with the run's label jobset.sigs.k8s.io/jobset-name in from and out to one another without `ports`, and out to port 53 (UDP and TCP); `gate new run` writes such a policy."

@@ -10,6 +10,10 @@
 # custom:
 #   symptoms:
 #   - "FailedScheduling: Insufficient nvidia.com/gpu, for ever"
+#   seen:
+#   - "lab: tests/lab/test_training.py::test_more_devices_than_the_node_has_are_waited_for"
+#   - "lab: tests/lab/test_why.py::test_the_faults_are_named"
+#   - "source: kubernetes pkg/scheduler/framework/plugins/noderesources/fit.go"
 #   severity: error
 #   needs: cluster
 #   fix: "Ask for fewer nodes (trainer.numNodes) or for less on each (trainer.resourcesPerNode), as the pools in cluster.yaml have it."

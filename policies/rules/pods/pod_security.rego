@@ -10,6 +10,11 @@
 # - ref: https://kubernetes.io/docs/concepts/security/pod-security-standards/
 #   description: what each level forbids
 # custom:
+#   seen:
+#   - "lab: tests/lab/test_claims.py::test_pods_above_the_level_of_their_namespace_are_refused_and_nothing_above_them"
+#   - "source: kubernetes staging/src/k8s.io/pod-security-admission/policy/check_capabilities_baseline.go"
+#   - "source: kubernetes staging/src/k8s.io/pod-security-admission/policy/check_hostPathVolumes.go"
+#   - "source: kubernetes staging/src/k8s.io/pod-security-admission/policy/check_runAsNonRoot.go"
 #   severity: error
 #   needs: cluster
 #   fix: "Remove it from the pods, or enforce a lower level: label pod-security.kubernetes.io/enforce of the Namespace (privileged where hostPath or IPC_LOCK are used)."

@@ -6,6 +6,9 @@
 # related_resources:
 # - ref: https://kueue.sigs.k8s.io/docs/concepts/admission_check/
 # custom:
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_a_queue_that_names_what_is_missing_is_inactive"
+#   - "source: kueue pkg/cache/scheduler/clusterqueue.go"
 #   severity: error
 #   needs: cluster
 #   fix: "Write the name of an existing AdmissionCheck, add it, or remove the check from the ClusterQueue."

@@ -5,6 +5,9 @@
 # related_resources:
 # - ref: https://github.com/kubernetes-sigs/kueue/issues/3439
 # custom:
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_what_the_queue_cannot_take_is_never_admitted"
+#   - "source: kueue pkg/controller/core/workload_controller.go"
 #   severity: error
 #   needs: cluster
 #   fix: "Write the name of an existing ClusterQueue in spec.clusterQueue, or add the ClusterQueue. Kustomize does not follow a changed name by itself: add a nameReference or a replacement."

@@ -8,6 +8,9 @@
 # custom:
 #   symptoms:
 #   - "ClusterQueue inactive: FlavorNotFound"
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_a_queue_that_names_what_is_missing_is_inactive"
+#   - "source: kueue pkg/cache/scheduler/clusterqueue.go"
 #   severity: error
 #   needs: cluster
 #   fix: "Write the name of an existing ResourceFlavor, or add the ResourceFlavor."

@@ -12,6 +12,10 @@
 # custom:
 #   symptoms:
 #   - "pods hold devices that the Workload does not list, and the queue admits more than there is"
+#   seen:
+#   - "lab: tests/lab/test_training.py::test_infiniband_is_devices_and_locked_memory"
+#   - "source: kueue go.mod"
+#   - "source: trainer pkg/runtime/core/trainingruntime.go"
 #   severity: warning
 #   needs: cluster
 #   fix: "Name every resource of the runtime's container in spec.trainer.resourcesPerNode, or none at all."

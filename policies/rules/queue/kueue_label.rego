@@ -3,7 +3,7 @@
 # description: |
 #   Kueue queues a TrainJob by the label on its own metadata, a JobSet likewise if nothing owns it. Without the label
 #   it starts at once and takes GPUs that a queue promised to others; where Kueue manages jobs without queue name it
-#   stays suspended without a Workload and nobody says why. A run is queued otherwise if Kueue gives it the namespace's
+#   stays suspended, with a Workload that names no queue. A run is queued otherwise if Kueue gives it the namespace's
 #   LocalQueue `default`, or if its runtime has podGroupPolicy.volcano. podGroupPolicy.coscheduling queues nothing.
 # related_resources:
 # - ref: https://github.com/kubernetes-sigs/kueue/issues/3711
@@ -13,6 +13,10 @@
 # custom:
 #   symptoms:
 #   - "a run starts at once although the queue is full"
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_without_the_queue_label_a_run_starts_from_a_closed_queue"
+#   - "source: kueue pkg/controller/jobframework/defaults.go"
+#   - "source: kueue pkg/controller/jobframework/reconciler.go"
 #   severity: error
 #   fix: "Write the label `kueue.x-k8s.io/queue-name: <LocalQueue of the namespace>` in metadata.labels of the TrainJob (or JobSet) itself."
 #   example: |

@@ -11,6 +11,11 @@
 # custom:
 #   symptoms:
 #   - "no Workload for a TrainJob whose runtime has the queue label"
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_with_the_queue_label_on_the_jobset_kueue_stops_what_trainer_starts"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_with_the_queue_label_on_the_pods_each_pod_is_queued_alone"
+#   - "source: kueue pkg/controller/jobframework/interface.go"
+#   - "source: kueue pkg/controller/jobframework/reconciler.go"
 #   severity: error
 #   fix: "Move the label to metadata.labels of the TrainJob (of the JobSet if nothing owns it) and remove it here."
 #   example: |

@@ -7,6 +7,9 @@
 # - ref: https://kueue.sigs.k8s.io/docs/tasks/run/trainjobs/
 # - ref: https://github.com/kubernetes-sigs/kueue/blob/v0.17.0/config/components/manager/controller_manager_config.yaml
 # custom:
+#   seen:
+#   - "source: kueue pkg/controller/jobframework/setup.go"
+#   - "source: kueue config/components/manager/controller_manager_config.yaml"
 #   severity: error
 #   needs: cluster
 #   fix: "Add `trainer.kubeflow.org/trainjob` (for JobSets `jobset.x-k8s.io/jobset`) to integrations.frameworks of Kueue's configuration."

@@ -8,6 +8,9 @@
 # custom:
 #   symptoms:
 #   - "LocalQueue … doesn't exist"
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_what_the_queue_cannot_take_is_never_admitted"
+#   - "source: kueue pkg/controller/core/workload_controller.go"
 #   severity: error
 #   needs: cluster
 #   fix: "Name a LocalQueue of the run's namespace in the label, or add one there that leads to the ClusterQueue."

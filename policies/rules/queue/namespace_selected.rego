@@ -6,6 +6,10 @@
 # related_resources:
 # - ref: https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/#namespace-selector
 # custom:
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_what_the_queue_cannot_take_is_never_admitted"
+#   - "source: kueue pkg/scheduler/scheduler.go"
+#   - "source: kueue pkg/cache/scheduler/clusterqueue.go"
 #   severity: error
 #   needs: cluster
 #   fix: "Write `namespaceSelector: {}` for all namespaces, or labels that the namespace has (every namespace has kubernetes.io/metadata.name)."

@@ -9,6 +9,8 @@
 # - ref: https://github.com/kubeflow/trainer/blob/v2.3.0/pkg/runtime/framework/plugins/volcano/volcano.go
 # - ref: https://kueue.sigs.k8s.io/docs/tasks/run/trainjobs/
 # custom:
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_with_two_systems_one_gives_quota_to_what_the_other_holds"
 #   severity: error
 #   fix: "Keep one: the queue label on the TrainJob for Kueue, or a runtime with podGroupPolicy.volcano and schedulerName volcano for Volcano."
 #   example: |

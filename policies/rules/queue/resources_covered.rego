@@ -10,6 +10,9 @@
 # custom:
 #   symptoms:
 #   - "resource … unavailable in ClusterQueue"
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_what_the_queue_cannot_take_is_never_admitted"
+#   - "source: kueue pkg/scheduler/flavorassigner/flavorassigner.go"
 #   severity: error
 #   needs: cluster
 #   fix: "Add the resource to coveredResources of the ClusterQueue, with a quota in every flavor of that group, or do not ask for it."

@@ -9,6 +9,10 @@
 # - ref: https://github.com/volcano-sh/volcano/issues/3220
 # - ref: https://github.com/volcano-sh/volcano/blob/v1.14.1/pkg/scheduler/plugins/proportion/proportion.go
 # custom:
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_a_gang_above_the_capability_of_its_queue_is_never_enqueued"
+#   - "source: trainer pkg/runtime/framework/plugins/volcano/volcano.go"
+#   - "source: volcano pkg/scheduler/plugins/proportion/proportion.go"
 #   severity: error
 #   needs: cluster
 #   seen:

@@ -2,12 +2,15 @@
 # title: The Volcano queue of a run exists
 # description: |
 #   Volcano's webhook refuses a PodGroup of an unknown queue: Trainer cannot make the gang and the TrainJob stays
-#   without pods, with the reason in the controller's log. The queues `default` and `root` always exist.
+#   without pods; only an event of the TrainJob says why. The queues `default` and `root` always exist.
 # related_resources:
 # - ref: https://github.com/volcano-sh/volcano/blob/v1.14.1/pkg/webhooks/admission/podgroups/validate/validate_podgroup.go
 # custom:
 #   symptoms:
-#   - "pod group is not ready, tasks in gang unschedulable"
+#   - "validatepodgroup.volcano.sh denied the request: unable to find queue"
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_without_its_volcano_queue_no_gang_is_made"
+#   - "source: volcano pkg/webhooks/admission/podgroups/validate/validate_podgroup.go"
 #   severity: error
 #   needs: cluster
 #   fix: "Name an existing Volcano Queue in the annotation scheduling.volcano.sh/queue-name, or add the Queue."

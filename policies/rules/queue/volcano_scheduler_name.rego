@@ -10,6 +10,10 @@
 # custom:
 #   symptoms:
 #   - "a PodGroup exists, and the pods still start one by one"
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_without_the_schedulers_name_a_gang_starts_one_by_one"
+#   - "source: trainer pkg/runtime/framework/plugins/volcano/volcano.go"
+#   - "source: volcano pkg/controllers/podgroup/pg_controller_handler.go"
 #   severity: error
 #   fix: "Write `schedulerName: volcano` in the pod template of every replicatedJob, and `podGroupPolicy: {volcano: {}}` in the runtime."
 #   example: |

@@ -8,6 +8,9 @@
 # custom:
 #   symptoms:
 #   - "a suspended TrainJob without any Workload"
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_without_its_priority_class_a_run_has_no_workload"
+#   - "source: kueue pkg/controller/jobframework/reconciler.go"
 #   severity: error
 #   needs: cluster
 #   fix: "Name an existing WorkloadPriorityClass in the label, or add one."

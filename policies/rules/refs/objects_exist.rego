@@ -12,6 +12,9 @@
 # custom:
 #   symptoms:
 #   - "CreateContainerConfigError, MountVolume.SetUp failed: configmap not found"
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_without_their_config_map_the_containers_are_never_made"
+#   - "source: kubernetes plugin/pkg/admission/priority/admission.go"
 #   severity: error
 #   needs: cluster
 #   fix: |

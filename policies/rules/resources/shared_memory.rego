@@ -11,6 +11,8 @@
 #   symptoms:
 #   - "Call to posix_fallocate failed: No space left on device"
 #   - "Error while creating shared memory segment"
+#   seen:
+#   - "lab: tests/lab/test_claims.py::test_a_container_has_64_mib_of_shared_memory"
 #   severity: error
 #   fix: "Mount a volume `emptyDir: {medium: Memory, sizeLimit: 64Gi}` at /dev/shm in the container; it counts against the memory limit."
 #   example: |

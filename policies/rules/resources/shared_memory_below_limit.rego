@@ -6,6 +6,9 @@
 # related_resources:
 # - ref: https://kubernetes.io/docs/concepts/storage/volumes/#emptydir
 # custom:
+#   seen:
+#   - "lab: tests/lab/test_claims.py::test_what_is_written_to_shared_memory_counts_against_the_memory_limit"
+#   - "source: kubernetes staging/src/k8s.io/api/core/v1/types.go"
 #   severity: error
 #   fix: "Keep sizeLimit well below the container's memory limit: limit = heap + sizeLimit."
 #   example: |

@@ -9,6 +9,9 @@
 # - ref: https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/
 #   description: the policies, and their variables
 # custom:
+#   seen:
+#   - "lab: tests/lab/test_admission.py::test_the_api_server_and_the_rules_judge_alike"
+#   - "lab: tests/lab/test_admission.py::test_every_run_is_admitted_and_a_privileged_one_is_not"
 #   severity: error
 #   needs: cluster
 #   fix: "Set the variable's expression in the cluster's admission/ to the list that cluster.yaml has, or change cluster.yaml."

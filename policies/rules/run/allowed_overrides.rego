@@ -12,6 +12,11 @@
 # - ref: https://kubernetes.io/docs/concepts/security/pod-security-standards/
 #   description: why each of these is dangerous
 # custom:
+#   seen:
+#   - "lab: tests/lab/test_claims.py::test_trainer_applies_what_takes_the_node"
+#   - "lab: tests/lab/test_admission.py::test_the_api_server_and_the_rules_judge_alike"
+#   - "source: trainer pkg/apis/trainer/v1alpha1/trainjob_types.go"
+#   - "source: trainer pkg/runtime/core/trainingruntime.go"
 #   severity: error
 #   fix: "Leave it out of the TrainJob; what every run of this kind needs belongs in the runtime."
 #   example: |

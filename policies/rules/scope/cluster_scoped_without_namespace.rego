@@ -1,13 +1,17 @@
 # METADATA
 # title: Cluster-scoped objects carry no namespace
 # description: |
-#   `namespace:` in a kustomization stamps every kind that kustomize does not know, the cluster-scoped ones too. Strict
-#   clients and Argo CD refuse or for ever differ on such objects, and two overlays with different namespaces yield what
-#   looks like two objects and is one.
+#   `namespace:` in a kustomization stamps every kind that kustomize does not know, the cluster-scoped ones too. The API
+#   server and Argo CD take the namespace away again without a word: two overlays with different namespaces yield what
+#   looks like two objects and is one, as the last of them has it.
 # related_resources:
 # - ref: https://github.com/kubernetes-sigs/kustomize/issues/2498
 #   description: custom resources are taken for namespaced
 # custom:
+#   seen:
+#   - "lab: tests/lab/test_claims.py::test_the_api_server_takes_the_namespace_from_what_has_none"
+#   - "source: kustomize filters/namespace/namespace.go"
+#   - "source: kubernetes staging/src/k8s.io/apiserver/pkg/registry/rest/meta.go"
 #   severity: error
 #   fix: |
 #     Keep cluster-scoped objects in a kustomization without `namespace:` (and outside those that have one), or tell

@@ -7,6 +7,9 @@
 # - ref: https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/
 #   description: namespaces
 # custom:
+#   seen:
+#   - "lab: tests/lab/test_claims.py::test_nothing_is_made_in_a_namespace_that_does_not_exist"
+#   - "source: kubernetes staging/src/k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go"
 #   severity: warning
 #   needs: cluster
 #   fix: "Add the Namespace to the cluster's folder, or list it under `external` in cluster.yaml: `Namespace/{name}`."

@@ -7,6 +7,8 @@
 # - ref: https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/
 #   description: namespaces
 # custom:
+#   seen:
+#   - "source: argocd controller/state.go"
 #   severity: warning
 #   needs: cluster
 #   fix: "Write metadata.namespace, or `namespace:` in the kustomization of the namespaced objects."

@@ -7,6 +7,8 @@
 # - ref: https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/#fail-the-sync-if-a-shared-resource-is-found
 #   description: shared resources in Argo CD
 # custom:
+#   seen:
+#   - "source: argocd controller/state.go"
 #   severity: error
 #   fix: "Keep the object in one place and build both from there, or give one of them another name."
 #   example: |

@@ -4,7 +4,7 @@
 #   Trainer looks for the Job to fill in by a label on the Job template (replicatedJobs[].template.metadata.labels). Where
 #   no Job has it, nothing complains: numNodes, image, command, env and resources of every TrainJob are ignored, and one
 #   pod runs what the runtime or the image has as its command. It waits for its peers, or ends at once and the TrainJob is
-#   Complete with nothing trained. With it on two Jobs, the number of nodes reaches the first only.
+#   Complete with nothing trained. With it on two Jobs, a TrainJob's number of nodes reaches the first only.
 # related_resources:
 # - ref: https://github.com/kubeflow/trainer/issues/2548
 #   description: the label is easily put on the wrong level
@@ -15,6 +15,11 @@
 #   - "only one worker starts"
 #   - "a TrainJob is Complete after seconds and nothing was trained"
 #   - "image, command or env of the TrainJob are ignored"
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_without_the_ancestor_label_nothing_of_the_trainjob_arrives"
+#   - "lab: tests/oracle/test_resolve.py::test_case"
+#   - "source: trainer pkg/runtime/framework/plugins/jobset/builder.go"
+#   - "source: trainer pkg/runtime/framework/plugins/plainml/plainml.go"
 #   severity: error
 #   fix: |
 #     Write `metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}` in the Job template

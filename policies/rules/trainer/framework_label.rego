@@ -7,6 +7,8 @@
 # - ref: https://www.kubeflow.org/docs/components/trainer/operator-guides/runtime/
 #   description: labels of a runtime
 # custom:
+#   seen:
+#   - "source: trainer docs/operator-guides/runtime.md"
 #   severity: warning
 #   fix: "Write `trainer.kubeflow.org/framework: tensorflow` in metadata.labels of the runtime."
 #   example: |

@@ -8,6 +8,12 @@
 # - ref: https://github.com/kubeflow/trainer/tree/v2.3.0/pkg/runtime/framework/plugins
 #   description: what each policy does
 # custom:
+#   seen:
+#   - "lab: tests/oracle/test_resolve.py::test_case"
+#   - "source: trainer pkg/runtime/framework/plugins/torch/torch.go"
+#   - "source: trainer pkg/runtime/framework/plugins/mpi/mpi.go"
+#   - "source: trainer pkg/runtime/framework/plugins/flux/flux.go"
+#   - "source: trainer pkg/runtime/framework/plugins/plainml/plainml.go"
 #   severity: error
 #   fix: "Leave only numNodes in mlPolicy."
 #   example: |

@@ -11,6 +11,10 @@
 # custom:
 #   symptoms:
 #   - "must contain the required container for the ancestor: trainer"
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_a_runtime_without_the_container_node_is_refused"
+#   - "source: trainer pkg/webhooks/trainingruntime_webhook.go"
+#   - "source: trainer pkg/runtime/framework/plugins/jobset/builder.go"
 #   severity: error
 #   fix: "Name the container that trains `node` (of an initializer's Job: as the label says)."
 #   example: |

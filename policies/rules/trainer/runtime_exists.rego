@@ -12,6 +12,9 @@
 # custom:
 #   symptoms:
 #   - "specified trainingRuntime must be created before the TrainJob is created"
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_a_run_without_its_runtime_is_refused"
+#   - "source: trainer pkg/runtime/core/trainingruntime.go"
 #   severity: error
 #   needs: cluster
 #   fix: |

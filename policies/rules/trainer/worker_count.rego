@@ -10,6 +10,9 @@
 # custom:
 #   symptoms:
 #   - "workers wait for others that never come"
+#   seen:
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_with_a_number_above_the_workers_all_wait_for_one_that_never_comes"
+#   - "lab: tests/training/test_supervision.py::test_a_missing_worker_ends_all_with_one_line"
 #   severity: error
 #   fix: |
 #     Write the same number in both, or let the run's own kustomization copy spec.trainer.numNodes into

@@ -3,7 +3,8 @@
 # description: |
 #   Kueue 0.17 and later writes what it decides into spec.runtimePatches, which Trainer before 2.2 does not have: the API
 #   server drops it and the TrainJob stays suspended for ever, although its Workload is admitted. Kueue 0.16 and earlier
-#   writes spec.podTemplateOverrides, which Trainer 2.2 has removed, with the same end.
+#   writes spec.podTemplateOverrides, which Trainer 2.2 has removed, and knows no runtimePatches: when it admits a run,
+#   what it decides never reaches the pods, and the run's own patches are dropped.
 # related_resources:
 # - ref: https://github.com/kubernetes-sigs/kueue/issues/14722
 #   description: Kueue for TrainJobs of Trainer 2.2 needs runtimePatches
@@ -13,6 +14,9 @@
 #   symptoms:
 #   - "kueue runtime patch not found"
 #   - "an admitted TrainJob stays suspended"
+#   seen:
+#   - "source: kueue pkg/controller/jobs/trainjob/trainjob_controller.go"
+#   - "source: kueue go.mod"
 #   severity: error
 #   needs: cluster
 #   fix: "Run Kueue 0.16 with Trainer 2.1, and Kueue 0.17 or later with Trainer 2.2 or later; raise both in one change."
@@ -38,7 +42,7 @@ report contains finding if {
 	semver.compare(kueue, "0.17.0") < 0
 	semver.compare(trainer, "2.2.0") >= 0
 	finding := lib.of_cluster(["versions", "kueue"], sprintf(
-		"Kueue %s writes spec.podTemplateOverrides, which Trainer %s does not have: admitted TrainJobs stay suspended for ever",
+		"Kueue %s writes spec.podTemplateOverrides, which Trainer %s does not have, and drops the runtimePatches of what it admits",
 		[kueue, trainer],
 	))
 }

@@ -28,7 +28,7 @@ test_fail_old_kueue_new_trainer if {
 	judged("0.16.1", "2.3.0", [job]) == {{
 		"facts": true,
 		"path": ["versions", "kueue"],
-		"message": "Kueue 0.16.1 writes spec.podTemplateOverrides, which Trainer 2.3.0 does not have: admitted TrainJobs stay suspended for ever",
+		"message": "Kueue 0.16.1 writes spec.podTemplateOverrides, which Trainer 2.3.0 does not have, and drops the runtimePatches of what it admits",
 	}}
 }
 

@@ -12,6 +12,10 @@
 # custom:
 #   symptoms:
 #   - "an admitted TrainJob stays suspended: vjobset.kb.io denied the request, field is immutable"
+#   seen:
+#   - "lab: tests/lab/test_faults.py::test_kueue_of_this_version_drops_a_grace_period_in_a_runtime_patch"
+#   - "source: kueue go.mod"
+#   - "source: kueue pkg/controller/jobs/trainjob/trainjob_controller.go"
 #   severity: error
 #   needs: cluster
 #   fix: "Write it in the runtime: Kueue does not touch that."
