@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -502,6 +503,13 @@ def test_without_their_config_map_the_containers_are_never_made(runs: Namespace)
 def test_with_a_number_above_the_workers_all_wait_for_one_that_never_comes(runs: Namespace) -> None:
     runs.wait("all wait", lambda: all("waiting for index 2" in runs.logs("one-too-few", index) for index in (0, 1)))
     assert len(runs.pods("one-too-few")) == 2
+
+
+def test_a_worker_is_told_its_index_and_no_rank(runs: Namespace) -> None:
+    runs.wait("the pods", lambda: len(runs.pods("one-too-few")) == 2)
+    names = {each["name"] for each in runs.pods("one-too-few")[0]["spec"]["containers"][0]["env"]}
+    assert "JOB_COMPLETION_INDEX" in names
+    assert not [name for name in names if re.match(r"((LOCAL_|NODE_)?RANK|(LOCAL_)?WORLD_SIZE)$|(PET|OMPI|PMI|SLURM)_", name)]
 
 
 def test_with_two_systems_one_gives_quota_to_what_the_other_holds(runs: Namespace) -> None:

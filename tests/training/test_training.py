@@ -170,12 +170,20 @@ with strategy.scope():
 data = tf.data.Dataset.from_tensors((tf.zeros([4, 2]), tf.zeros([4, 1]))).repeat()
 model.fit(data, steps_per_epoch=2, verbose=2)
 """
+ENDLESS = FIT.replace("steps_per_epoch=2, ", "")
 ALONE = """
 if strategy.cluster_resolver.task_id == 0:
     model.evaluate(data, steps=2, verbose=2)
 else:
     model.fit(data, steps_per_epoch=2, verbose=2)
 """
+
+
+def test_repeat_without_a_number_of_steps_is_refused(gang: Gang) -> None:
+    """script/explicit-steps"""
+    pods = gang.start(2, "unused", {0: ["-c", ENDLESS], 1: ["-c", ENDLESS]})
+    assert [pod.wait(240) for pod in pods] == [1, 1]
+    assert "make sure to not call `repeat()` on the dataset" in pods[0].text()
 
 
 def test_keras_3_cannot_fit_on_several_workers(gang: Gang) -> None:

@@ -27,7 +27,10 @@ RULE = Rule(
         ("https://github.com/tensorflow/tensorflow/issues/34821", "the same on Kubeflow"),
         ("https://github.com/tensorflow/tensorflow/issues/36515", "steps_per_epoch is needed"),
     ),
-    seen=("source: keras src/engine/data_adapter.py",),
+    seen=(
+        "lab: tests/training/test_training.py::test_repeat_without_a_number_of_steps_is_refused",
+        "source: keras src/engine/data_adapter.py",
+    ),
 )
 
 _FIT = {"steps": 12, "validation_data": 7, "validation_steps": 13}  # positions, x being 0

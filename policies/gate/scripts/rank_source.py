@@ -27,6 +27,7 @@ RULE = Rule(
         ("https://kubernetes.io/docs/concepts/workloads/controllers/job/#completion-mode", "JOB_COMPLETION_INDEX"),
     ),
     seen=(
+        "lab: tests/lab/test_gate_and_cluster.py::test_a_worker_is_told_its_index_and_no_rank",
         "source: trainer pkg/runtime/framework/plugins/torch/torch.go",
         "source: kubernetes pkg/controller/job/indexed_job_utils.go",
     ),

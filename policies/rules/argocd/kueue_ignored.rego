@@ -1,9 +1,10 @@
 # METADATA
 # title: Argo CD leaves alone what Kueue writes into a TrainJob
 # description: |
-#   Kueue admits a run by setting spec.suspend and adding an entry to spec.runtimePatches. An Application that compares
-#   and applies these fields is OutOfSync as soon as a run is admitted, and with selfHeal it suspends or starts runs
-#   against Kueue. ignoreDifferences alone only hides the difference: a sync still writes without RespectIgnoreDifferences.
+#   Kueue admits a run by setting spec.suspend and by an entry of its own in spec.runtimePatches. An Application that
+#   compares and applies these fields is OutOfSync as soon as a run is admitted; what a sync then writes, with selfHeal at
+#   once, is Kueue's to decide. ServerSideApply=true compares only what Git has, which helps as long as Git has neither.
+#   ignoreDifferences alone only hides the difference: a sync still writes without RespectIgnoreDifferences.
 # related_resources:
 # - ref: https://argo-cd.readthedocs.io/en/stable/user-guide/diffing/
 #   description: ignoreDifferences
@@ -13,6 +14,7 @@
 #   description: TrainJobs in Kueue
 # custom:
 #   seen:
+#   - "lab: tests/lab/test_argocd_claims.py::test_what_kueue_writes_is_a_difference_where_argo_cd_applies_client_side"
 #   - "lab: tests/lab/test_argocd.py::test_a_pushed_run_trains_and_comes_to_rest"
 #   - "source: kueue pkg/controller/jobs/trainjob/trainjob_controller.go"
 #   - "source: argocd controller/sync.go"

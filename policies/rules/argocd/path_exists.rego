@@ -9,6 +9,8 @@
 #   description: what a path may hold
 # custom:
 #   seen:
+#   - "lab: tests/lab/test_argocd_claims.py::test_an_application_that_leads_nowhere_says_why"
+#   - "lab: tests/lab/test_argocd_claims.py::test_an_application_of_a_folder_without_manifests_is_synced_and_deploys_nothing"
 #   - "source: argocd util/app/path/path.go"
 #   - "source: argocd controller/state.go"
 #   severity: error

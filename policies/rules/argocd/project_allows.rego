@@ -9,6 +9,7 @@
 #   description: projects
 # custom:
 #   seen:
+#   - "lab: tests/lab/test_argocd_claims.py::test_an_application_that_leads_nowhere_says_why"
 #   - "lab: tests/lab/test_argocd.py::test_the_training_project_denies_what_a_run_may_not_hold"
 #   - "source: argocd pkg/apis/application/v1alpha1/app_project_types.go"
 #   - "source: argocd util/argo/argo.go"
@@ -16,7 +17,7 @@
 #   severity: error
 #   fix: "Let the AppProject list exactly this repository, destination or kind, or use the project that is meant for it."
 #   symptoms:
-#   - "InvalidSpecError: application destination is not permitted in project"
+#   - "InvalidSpecError: application destination server … and namespace … do not match any of the allowed destinations in project"
 #   - "resource trainer.kubeflow.org:TrainJob is not permitted in project"
 #   example: |
 #     kind: AppProject

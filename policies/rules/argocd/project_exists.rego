@@ -8,6 +8,7 @@
 #   description: projects
 # custom:
 #   seen:
+#   - "lab: tests/lab/test_argocd_claims.py::test_an_application_that_leads_nowhere_says_why"
 #   - "source: argocd controller/appcontroller.go"
 #   severity: error
 #   needs: cluster

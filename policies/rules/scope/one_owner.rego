@@ -8,6 +8,7 @@
 #   description: shared resources in Argo CD
 # custom:
 #   seen:
+#   - "lab: tests/lab/test_argocd_claims.py::test_an_object_of_two_applications_is_shared_and_goes_where_they_say"
 #   - "source: argocd controller/state.go"
 #   severity: error
 #   fix: "Keep the object in one place and build both from there, or give one of them another name."
