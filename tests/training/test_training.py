@@ -171,12 +171,30 @@ data = tf.data.Dataset.from_tensors((tf.zeros([4, 2]), tf.zeros([4, 1]))).repeat
 model.fit(data, steps_per_epoch=2, verbose=2)
 """
 ENDLESS = FIT.replace("steps_per_epoch=2, ", "")
+UNEVEN = """
+import tensorflow as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+options = tf.data.Options()
+options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+data = tf.data.Dataset.from_tensors((tf.zeros([4, 2]), tf.zeros([4, 1])))
+model.fit(data.repeat(3 + 2 * strategy.cluster_resolver.task_id).with_options(options), epochs=2, verbose=2)
+"""
 ALONE = """
 if strategy.cluster_resolver.task_id == 0:
     model.evaluate(data, steps=2, verbose=2)
 else:
     model.fit(data, steps_per_epoch=2, verbose=2)
 """
+
+
+def test_workers_whose_data_end_at_different_steps_abort(gang: Gang) -> None:
+    """script/explicit-steps"""
+    pods = gang.start(2, "unused", {0: ["-c", UNEVEN], 1: ["-c", UNEVEN]})
+    assert [pod.wait(240) for pod in pods] == [1, 1]
+    assert all("Collective ops is aborted by" in pod.text() for pod in pods)
 
 
 def test_repeat_without_a_number_of_steps_is_refused(gang: Gang) -> None:

@@ -16,9 +16,14 @@ RULE = Rule(
     id="script/explicit-steps",
     title="fit() under MultiWorkerMirroredStrategy has steps_per_epoch, and validation_steps for its validation_data",
     description="Each worker iterates over its own shard. Shards of unequal length end at different steps: one worker runs out of data "
-    "and leaves the all-reduce, the others abort (`Out of range: End of sequence`, `ran out of data`) or wait for it, depending on the "
-    "version of TensorFlow and on how the data are sharded. A data set with repeat() but without a number of steps is refused by Keras.",
-    symptoms=("Out of range: End of sequence", "Your input ran out of data"),
+    "and leaves the all-reduce, and the others meet it in another one (`Collective ops is aborted by`, measured on TensorFlow 2.15.1 and "
+    "2.21.0), run out of data as well (`Out of range: End of sequence`) or wait for it, depending on the version of TensorFlow and on how "
+    "the data are sharded. A data set with repeat() but without a number of steps is refused by Keras.",
+    symptoms=(
+        "Out of range: End of sequence",
+        "Your input ran out of data",
+        "Collective ops is aborted by: Collective instance … expected type",
+    ),
     severity="error",
     fix="Write dataset.repeat() with steps_per_epoch = samples // global_batch, and validation_steps beside validation_data.",
     example="model.fit(train.batch(64), epochs=3, validation_data=held)   # neither steps_per_epoch nor validation_steps",
@@ -28,6 +33,7 @@ RULE = Rule(
         ("https://github.com/tensorflow/tensorflow/issues/36515", "steps_per_epoch is needed"),
     ),
     seen=(
+        "lab: tests/training/test_training.py::test_workers_whose_data_end_at_different_steps_abort",
         "lab: tests/training/test_training.py::test_repeat_without_a_number_of_steps_is_refused",
         "source: keras src/engine/data_adapter.py",
     ),
