@@ -13,11 +13,9 @@
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_a_gang_above_the_capability_of_its_queue_is_never_enqueued"
 #   - "source: trainer pkg/runtime/framework/plugins/volcano/volcano.go"
 #   - "source: volcano pkg/scheduler/plugins/proportion/proportion.go"
+#   - "source: volcano pkg/scheduler/plugins/capacity/capacity.go"
 #   severity: error
 #   needs: cluster
-#   seen:
-#   - "source: volcano pkg/scheduler/plugins/proportion/proportion.go"
-#   - "source: volcano pkg/scheduler/plugins/capacity/capacity.go"
 #   fix: "Ask for fewer nodes (trainer.numNodes) or less on each (trainer.resourcesPerNode), or raise the Queue's capability."
 #   example: |
 #     apiVersion: scheduling.volcano.sh/v1beta1
