@@ -160,8 +160,9 @@ def test_check_names_what_is_wrong_in_the_cluster(files: Path, cluster: Cluster)
         raise AssertionError(json.dumps(lacking(cluster, files), indent=2)) from error
     assert tour(cluster, files, "--check").exit_code == 1
     cluster.kubectl("delete", "jobset", "train", "--namespace=ml", "--cascade=foreground")  # Kueue would stop what JobSet starts
-    cluster.kubectl("delete", "clusterqueue", "ml", "--wait=false")
-    cluster.wait("it is gone", lambda: "there is no ClusterQueue ml: apply setup.yaml" in lacking(cluster, files)["6"])
+    more = [{"op": "replace", "path": "/spec/resourceGroups/0/flavors/0/resources/0/nominalQuota", "value": "9"}]
+    cluster.kubectl("patch", "clusterqueue", "ml", "--type=json", f"--patch={json.dumps(more)}")
+    assert "ClusterQueue ml has a quota of 9 nvidia.com/gpu, and shall have 3" in lacking(cluster, files)["6"]
 
 
 def test_run_again_it_gives_the_same_and_leaves_nothing(files: Path, cluster: Cluster, tmp_path: Path) -> None:
