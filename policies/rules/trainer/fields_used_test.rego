@@ -32,6 +32,36 @@ test_fail_processes if {
 	)} with input as with_trainer("numProcPerNode", 8, "2.3.0")
 }
 
+fix := {"fix": "Write all resources in the runtime's container, claims among them, and no resourcesPerNode."}
+
+test_fail_claims if {
+	report == {object.union(
+		fixture.at(
+			0, ["spec", "trainer", "resourcesPerNode", "claims"],
+			"Trainer drops the claims of resourcesPerNode (gpus): the pods get no device of them",
+		),
+		fix,
+	)} with input as with_trainer("resourcesPerNode", {"claims": [{"name": "gpus"}]}, "2.3.0")
+}
+
+claimed(document) := json.patch(document, [{
+	"op": "add",
+	"path": "/objects/1/spec/template/spec/replicatedJobs/0/template/spec/template/spec/containers/0/resources",
+	"value": {"claims": [{"name": "gpus"}]},
+}])
+
+test_fail_claims_of_the_runtime if {
+	report == {object.union(
+		fixture.at(
+			0, ["spec", "trainer", "resourcesPerNode"],
+			"with resourcesPerNode Trainer drops the claims of the runtime's container (gpus): the pods get no device of them",
+		),
+		fix,
+	)} with input as claimed(with_trainer("resourcesPerNode", resources, "2.2.1"))
+}
+
+test_success_claims_of_the_runtime if report == set() with input as claimed(with_trainer("numNodes", 2, "2.3.0"))
+
 test_success_with_policy if report == set() with input as with_trainer("resourcesPerNode", resources, "2.3.0")
 
 test_success_before_2_3 if report == set() with input as without_policy(with_trainer("resourcesPerNode", resources, "2.2.1"))
