@@ -144,29 +144,27 @@ class Marked:
 
         A value that was written with a mark and has none any more was written by something else.
         """
-        held = [
-            Written(file=each.file, line=_line(name), node=node, rank=each.rank)
-            for each in self._mappings(holder)
-            for name, node in getattr(each.node, "value", [])
-            if isinstance(name, yaml.ScalarNode) and name.value == step
-            if key or (id(node) not in self._bears and _fits(_scalar(node), value))
-        ]
+        held = [each for each in self._held(holder, step) if key or (id(each.node) not in self._bears and _fits(_scalar(each.node), value))]
         return max(held, key=lambda each: each.rank, default=None)
 
     def _list(self, holder: Any, step: Step, marked: Any) -> Written | None:
         """A list: of values, what wrote it last; of mappings, the first whose elements are still in it."""
-        listed = [
-            Written(file=each.file, line=_line(name), node=node, rank=each.rank)
-            for each in self._mappings(holder)
-            for name, node in getattr(each.node, "value", [])
-            if isinstance(name, yaml.ScalarNode) and name.value == step and isinstance(node, yaml.SequenceNode)
-        ]
+        listed = [each for each in self._held(holder, step) if isinstance(each.node, yaml.SequenceNode)]
         inside = [self.written[int(number)] for number in _MARK.findall(json.dumps(marked, ensure_ascii=False))]
         ranks = {each.rank for each in inside}
         kept = [each for each in listed if each.rank in ranks]
         if any(isinstance(item, dict) for item in marked):
             return min(kept or inside, key=lambda each: (each.rank, each.line), default=None)
         return max(kept or inside or listed, key=lambda each: (each.rank, -each.line), default=None)
+
+    def _held(self, holder: Any, step: Step) -> list[Written]:
+        """A field as each of the mappings has it that were merged into one."""
+        return [
+            Written(file=each.file, line=_line(name), node=node, rank=each.rank)
+            for each in self._mappings(holder)
+            for name, node in getattr(each.node, "value", [])
+            if isinstance(name, yaml.ScalarNode) and name.value == step
+        ]
 
     def _mappings(self, marked: Any) -> list[Written]:
         keys = marked if isinstance(marked, dict) else ()
