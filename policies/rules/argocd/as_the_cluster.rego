@@ -50,7 +50,8 @@ report contains argocd.at(s.app, ["destination", "name"], sprintf("%s: the desti
 	name != facts.destination
 }
 
-report contains at_source(s, "path", sprintf("%s: it deploys the folder of cluster %s, and this is cluster %s", [argocd.title(s.app), folder(s), input.cluster.name])) if {
+# To another destination it may be meant: one cluster's Argo CD that deploys others.
+report contains object.union(at_source(s, "path", sprintf("%s: it deploys the folder of cluster %s, and this is cluster %s", [argocd.title(s.app), folder(s), input.cluster.name])), {"severity": severity(s)}) if {
 	some s in sources
 	folder(s) != input.cluster.name
 	not argocd.templated(s.spec.path)
@@ -75,6 +76,10 @@ report contains argocd.at(app, ["destination", "namespace"], sprintf("%s: it dep
 }
 
 facts := input.cluster.argocd
+
+severity(s) := "error" if {
+	argocd.cluster_name(s.app.spec.destination) == facts.destination
+} else := "warning"
 
 sources := [{"app": app, "spec": source.spec, "path": source.path} | some app in input.applications; some source in app.sources]
 

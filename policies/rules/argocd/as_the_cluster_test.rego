@@ -30,8 +30,11 @@ test_fail_destination if {
 	as_the_cluster.report == found(["spec", "destination", "name"], "the destination is east, and cluster.yaml says in-cluster") with input as elsewhere({"name": "east", "namespace": "owls"})
 }
 
+another_folder(severity) := {object.union(lib.at(0, ["spec", "source", "path"], "Application owls: it deploys the folder of cluster east, and this is cluster west"), {"severity": severity})}
+
 test_fail_folder_of_another_cluster if {
-	as_the_cluster.report == found(["spec", "source", "path"], "it deploys the folder of cluster east, and this is cluster west") with input as with_source({"path": "clusters/east/queues"})
+	as_the_cluster.report == another_folder("error") with input as with_source({"path": "clusters/east/queues"})
+	as_the_cluster.report == another_folder("warning") with input as json.patch(with_source({"path": "clusters/east/queues"}), [{"op": "replace", "path": "/applications/0/spec/destination", "value": {"name": "east", "namespace": "owls"}}])
 }
 
 test_fail_version if {

@@ -43,7 +43,7 @@ report contains lib.in_workload(g.workload, lib.pod_path(g, ["nodeSelector"]), s
 	every c in lib.pod_containers(g) { not architecture(c.container.image) }
 }
 
-all := [{"workload": w, "pod": pod} | some w in queueing.runs; some pod in w.pods]
+all := [{"workload": w, "pod": pod} | some w in queueing.here; some pod in w.pods]
 
 # Pools with a place for one pod at least.
 holding(g) := [pool | some pool in pools.open(g); pools.per_node(pool, g.pod) > 0]

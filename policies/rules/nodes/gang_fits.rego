@@ -33,7 +33,7 @@ import data.lib.queueing
 
 report contains lib.in_workload(w, queueing.parallelism_path(pod), message) if {
 	count(input.cluster.nodes) > 0
-	some w in here
+	some w in queueing.here
 	some pod in w.pods
 	there := pools.open({"workload": w, "pod": pod})
 	count(there) > 0
@@ -51,7 +51,7 @@ report contains lib.in_workload(w, queueing.parallelism_path(pod), message) if {
 # Several replicatedJobs that run at a time need their sum of what only some nodes have.
 report contains lib.in_workload(w, queueing.parallelism_path(queueing.largest(w, resource)), message) if {
 	count(input.cluster.nodes) > 0
-	some w in here
+	some w in queueing.here
 	count([pod | some pod in w.pods; pod.count > 0]) > 1
 	not in_order(w)
 	every pod in w.pods { fits(w, pod) }
@@ -68,12 +68,6 @@ in_order(w) if {
 }
 
 in_order(w) if w.jobset.spec.startupPolicy.startupPolicyOrder == "InOrder"
-
-# MultiKueue sends a run to the nodes of another cluster.
-here := [w |
-	some w in queueing.sized
-	object.get(input.objects[w.object].spec, "managedBy", "") != "kueue.x-k8s.io/multikueue"
-]
 
 fits(w, pod) if sum([places_in(pool, pod) | some pool in pools.open({"workload": w, "pod": pod})]) >= pod.count
 

@@ -28,8 +28,7 @@ import data.lib.queueing
 
 report contains lib.in_workload(w, lib.pod_path(g, place(g)), message) if {
 	count(input.cluster.nodes) > 0
-	some w in queueing.runs
-	not elsewhere(w)
+	some w in queueing.here
 	not no_flavor_has_nodes(w)
 	some pod in w.pods
 	pod.count > 0
@@ -41,9 +40,6 @@ report contains lib.in_workload(w, lib.pod_path(g, place(g)), message) if {
 		concat("; ", [sprintf("pool %s: %s", [pool.pool, concat(", ", sort(pools.obstacles(pool, g)))]) | some pool in input.cluster.nodes]),
 	])
 }
-
-# MultiKueue sends a run to the nodes of another cluster.
-elsewhere(w) if input.objects[w.object].spec.managedBy == "kueue.x-k8s.io/multikueue"
 
 # What queue/flavor-has-nodes says of the flavors.
 no_flavor_has_nodes(w) if {

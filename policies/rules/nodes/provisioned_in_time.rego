@@ -39,7 +39,7 @@ import data.lib.queueing
 
 report contains object.union(finding(g, patience.variable, message), {"severity": severity(g, patience.seconds, late)}) if {
 	some g in lib.gangs
-	g.workload in queueing.runs
+	g.workload in queueing.here
 	not started_together(g)
 	patience := patience_of(g)
 	late := [pool |

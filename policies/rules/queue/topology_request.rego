@@ -95,7 +95,12 @@ report contains object.union(lib.in_workload(w, ["spec", "replicatedJobs", i, "t
 	not asked(w)
 }
 
-runs := [w | some w in queueing.runs; lib.has_kueue; queueing.local_queue(w)]
+runs := [w |
+	some w in queueing.runs
+	lib.has_kueue
+	not input.cluster.featureGates.TopologyAwareScheduling == false
+	queueing.local_queue(w)
+]
 
 queued := [g | some w in runs; some pod in w.pods; g := {"workload": w, "pod": pod}]
 

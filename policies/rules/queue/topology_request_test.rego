@@ -68,3 +68,7 @@ test_success_topology_not_known if {
 }
 
 test_success_volcano if topology_request.report == set() with input as asking(runs.volcano, {required: "block"})
+
+test_success_feature_off if {
+	topology_request.report == set() with input as json.patch(asking(racks, {required: "block"}), [runs.set("/cluster/featureGates", {"TopologyAwareScheduling": false})])
+}
