@@ -96,6 +96,8 @@ def _write(folder: Path, blobs: dict[PurePosixPath, tuple[str, bytes]]) -> None:
             raise GateError(f"--against: the commit holds the path {path}, which leads out of the repository")
         try:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            if not (folder / path).parent.resolve().is_relative_to(folder):
+                raise GateError(f"--against: the commit holds {path} below a link")
             if mode == "120000":
                 (folder / path).symlink_to(content.decode("utf-8", "surrogateescape"))
             else:

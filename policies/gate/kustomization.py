@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ _VALUES = {
 }
 _CONFIGURED = ("generators", "transformers", "validators")
 _GENERATORS = ("configMapGenerator", "secretGenerator")
+_PROGRAMS = ("HelmChartInflationGenerator",)
 _PLUGINS = ("helmCharts", "helmChartInflationGenerator", "helmGlobals", "inventory")
 
 
@@ -127,20 +128,12 @@ def walk(folder: Path) -> list[Layer]:
             return
         this = layer(at)
         found[at] = this
-        for below in (*this.resources, *this.components, *_configured_folders(this)):
+        for below in (*this.resources, *this.components, *(folder for _, _, folder in configured_folders(this))):
             if below.is_dir():
                 visit(below, (*trail, at))
 
     visit(folder.resolve(), ())
     return list(found.values())
-
-
-def _configured_folders(this: Layer) -> Iterator[Path]:
-    """Folders that generators, transformers and validators are read from: kustomize builds them as well."""
-    for field in _CONFIGURED:
-        for _, entry in _listed(this.document, field):
-            if not _is_remote(this.folder, entry) and kustomization_file((this.folder / entry).resolve()):
-                yield (this.folder / entry).resolve()
 
 
 def files(this: Layer) -> Iterator[Path]:
@@ -202,11 +195,31 @@ def reaching_out(this: Layer) -> Iterator[Fault]:
             yield Fault(rule=NO_PLUGINS, message=f"{field} starts another program when it is built", resource=None, place=place)
     for field in _CONFIGURED:
         for index, _ in enumerate(this.value.get(field) or []):
-            for api_version, kind in _configured(this, field, index):
-                if api_version != "builtin":
-                    message = f"{field} runs the plugin {kind} ({api_version}) when it is built"
-                    place = Place(file=this.file, line=this.document.line((field, index)))
-                    yield Fault(rule=NO_PLUGINS, message=message, resource=None, place=place)
+            written = (source.construct(node, file) for file, node in _configurations(this, field, index))
+            yield from configured_out(this, field, index, written)
+
+
+def configured_folders(this: Layer) -> Iterator[tuple[str, int, Path]]:
+    """The entries of a layer whose configurations of generators and transformers are what a folder builds to."""
+    for field in _CONFIGURED:
+        for index, entry in _listed(this.document, field):
+            if not _is_remote(this.folder, entry) and kustomization_file((this.folder / entry).resolve()):
+                yield field, index, (this.folder / entry).resolve()
+
+
+def configured_out(this: Layer, field: str, index: int, configurations: Iterable[Any]) -> Iterator[Fault]:
+    """The same for what an entry configures, given as the documents that kustomize will see."""
+    place = Place(file=this.file, line=this.document.line((field, index)))
+    for value in configurations:
+        for _, text in _strings(value, ()):
+            if _is_url(text):
+                yield Fault(rule=NO_REMOTE, message=f"{field} fetches {text} when it is built", resource=None, place=place)
+        if isinstance(value, dict):
+            function = get(value, ("metadata", "annotations", "config.kubernetes.io/function"))
+            api_version, kind = "function" if function else str(value.get("apiVersion")), str(value.get("kind"))
+            if api_version != "builtin" or kind in _PROGRAMS:
+                message = f"{field} runs the plugin {kind} ({api_version}) when it is built"
+                yield Fault(rule=NO_PLUGINS, message=message, resource=None, place=place)
 
 
 def _path_in(at: FieldPath, entry: str) -> str:
@@ -218,14 +231,13 @@ def _urls(this: Layer) -> Iterator[tuple[FieldPath, str]]:
     """URLs in any other field of a layer, and in what its generators and transformers are configured with."""
     known = {path for path, _ in _entries(this)}
     for path, text in _strings(this.value, ()):
-        if path not in known and _URL.search(text.rpartition("=")[2]):
+        if path not in known and _is_url(text):
             yield path, text
-    for field in _CONFIGURED:
-        for index, _ in enumerate(this.value.get(field) or []):
-            for file, node in _configurations(this, field, index):
-                for _, text in _strings(source.construct(node, file), ()):
-                    if _URL.search(text.rpartition("=")[2]):
-                        yield (field, index), text
+
+
+def _is_url(text: str) -> bool:
+    """Whether a text, or what stands after the = of key=path, is a URL."""
+    return any(_URL.search(part) for part in (text, text.rpartition("=")[2]))
 
 
 def _strings(value: Any, path: FieldPath) -> Iterator[tuple[FieldPath, str]]:
@@ -286,15 +298,6 @@ def _configurations(this: Layer, field: str, index: int) -> list[tuple[Path, yam
             (file, document.node) for below in walk(path) for file in below.resources if file.is_file() for document in source.load(file)
         ]
     return []
-
-
-def _configured(this: Layer, field: str, index: int) -> Iterator[tuple[str, str]]:
-    """apiVersion and kind of what a generator or transformer entry configures."""
-    for file, node in _configurations(this, field, index):
-        value = source.construct(node, file)
-        if isinstance(value, dict):
-            function = get(value, ("metadata", "annotations", "config.kubernetes.io/function"))
-            yield ("function" if function else str(value.get("apiVersion"))), str(value.get("kind"))
 
 
 def _mappings(value: Any) -> list[dict[str, Any]]:

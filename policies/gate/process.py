@@ -15,7 +15,8 @@ from gate.model import GateError
 _LAST_WORDS = 600
 _SHELL = "/bin/sh"
 # A pipe of ours ends with us, however we end: kill -9 as well, and on every system that has a shell.
-_END_WITH_US = 'exec 3<&0; (read -r _ <&3; kill -9 $$) & exec "$0" "$@" 3<&- </dev/null'
+_BOUNDED = f"ulimit -v {8 * 1024 * 1024} 2>/dev/null; "  # KiB; where a system has no such limit there is none
+_END_WITH_US = _BOUNDED + 'exec 3<&0; (read -r _ <&3; kill -9 $$) & exec "$0" "$@" 3<&- </dev/null'
 _REMOVE_AFTER_US = 'read -r _; "$1" -rf -- "$0"'
 
 
@@ -66,9 +67,14 @@ def run(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     timeout: float = 60,
+    hostile: bool = False,
 ) -> str:
-    """Standard output of a command. Raises GateError with its last words where it fails, hangs or is missing."""
-    return output(command, cwd=cwd, env=env, timeout=timeout).decode(errors="replace")
+    """Standard output of a command. Raises GateError with its last words where it fails, hangs or is missing.
+
+    What reads `hostile` files has a bound to its memory.
+    """
+    bound = [_SHELL, "-c", f'{_BOUNDED} exec "$0" "$@"'] if hostile else []
+    return output([*bound, *command], cwd=cwd, env=env, timeout=timeout, name=Path(command[0]).name).decode(errors="replace")
 
 
 def output(
@@ -78,9 +84,10 @@ def output(
     env: Mapping[str, str] | None = None,
     timeout: float = 60,
     given: bytes = b"",
+    name: str = "",
 ) -> bytes:
-    """The same as bytes, with `given` on standard input."""
-    name = Path(command[0]).name.partition("-")[0]  # cached binaries carry a hash
+    """The same as bytes, with `given` on standard input; `name` is what errors call the command."""
+    name = (name or Path(command[0]).name).partition("-")[0]  # cached binaries carry a hash
     try:
         done = subprocess.run(
             [str(part) for part in command],

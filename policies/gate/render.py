@@ -129,13 +129,20 @@ def _kustomization(unit: Unit, rendered: Rendered) -> None:
                 pass
         except GateError as error:
             rendered.problems.append(Problem.of(error))
-    barred = [fault for fault in rendered.faults if fault.rule != SELF_CONTAINED]
-    if rendered.problems or barred:
+    for this in reversed(layers):  # what a folder configures is known when it is built, and it is built when it may be
+        for field, index, folder in kustomization.configured_folders(this):
+            if not _barred(rendered):
+                rendered.faults += kustomization.configured_out(this, field, index, build(folder))
+    if _barred(rendered):
         return
     for manifest in build(unit.path):
         rendered.resources += [Resource(manifest=each, unit=unit) for each in objects(manifest, unit.path, None)]
     if not rendered.resources:
         raise GateError("renders no object", file=layers[0].file)
+
+
+def _barred(rendered: Rendered) -> bool:
+    return bool(rendered.problems) or any(fault.rule != SELF_CONTAINED for fault in rendered.faults)
 
 
 def is_run(folder: Path) -> bool:
@@ -155,7 +162,7 @@ def build(folder: Path) -> tuple[Any, ...]:
 
 def kustomize(folder: Path) -> tuple[Any, ...]:
     """The same, not kept, and with kustomize's words as they are."""
-    text = process.run([tools.binary("kustomize"), "build", folder], env=process.environment(), timeout=_SECONDS)
+    text = process.run([tools.binary("kustomize"), "build", folder], env=process.environment(), timeout=_SECONDS, hostile=True)
     try:
         return tuple(source.parse(text, folder))
     except GateError as error:

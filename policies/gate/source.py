@@ -32,6 +32,7 @@ _WORDS: dict[str, bool | None] = {
 }
 _INT = re.compile(r"([-+]?)(?:(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|[1-9][0-9]*|0)|0([0-7]+))")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_LONGEST = 100  # of any integer that there is
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 
@@ -44,7 +45,7 @@ def plain(text: str) -> bool | int | float | str | None:
     if _NOT_FINITE.fullmatch(text):
         return math.nan if "n" in text.lower()[-3:] and "inf" not in text.lower() else math.inf
     digits = text if text[0] == "." else text.replace("_", "")
-    if match := _INT.fullmatch(digits):
+    if len(digits) < _LONGEST and (match := _INT.fullmatch(digits)):
         number = int(match[2], 0) if match[2] else int(match[3], 8)
         number = -number if match[1] == "-" else number
         if -(2**63) <= number < (2**63 if match[1] else 2**64):
@@ -56,6 +57,14 @@ def plain(text: str) -> bool | int | float | str | None:
 
 class _Loader(yaml.CSafeLoader):
     """The safe C loader with the scalar rules of Kubernetes' YAML parser, for which all keys are strings."""
+
+    nodes = 0
+
+    def descend_resolver(self, node: Any, index: Any) -> None:
+        """Called for each node before it is there."""
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            raise yaml.YAMLError(f"it holds more than {MAX_NODES} values")
 
     def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
         if kind is yaml.ScalarNode and implicit[0]:
@@ -127,6 +136,8 @@ def read_text(file: Path) -> str:
     try:
         if not file.is_file():
             raise GateError("is no regular file" if file.exists() else "does not exist", file=file)
+        if leads_out(file):
+            raise GateError("is a link that leads out of the repository", file=file)
         with file.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
@@ -137,6 +148,12 @@ def read_text(file: Path) -> str:
         raise GateError(f"is not UTF-8 (byte {error.start}): save it as UTF-8", file=file, line=line) from error
     except (OSError, ValueError) as error:
         raise GateError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=file) from error
+
+
+def leads_out(file: Path) -> bool:
+    """Whether a file stands in a repository (the nearest folder upwards that has clusters/) and its content does not."""
+    home = next((folder for folder in file.absolute().parents if (folder / "clusters").is_dir()), None)
+    return home is not None and not file.resolve().is_relative_to(home.resolve())
 
 
 @functools.lru_cache(maxsize=4096)

@@ -13,6 +13,7 @@ from gate import cel, schemas, tools
 from gate.model import Resource, Unit
 from tests.command import report
 from tests.edit import edited
+from tests.gate import objects
 from tests.rules.test_rules import HERE
 
 tools.setup()
@@ -146,3 +147,41 @@ def test_patterns_are_read_in_the_syntax_of_crds() -> None:
     assert cel.matches("AdmissionCheck", "^(?i)[a-z]([-a-z0-9]*[a-z0-9])?$"), "flags may stand anywhere"
     assert not cel.matches("a\n", "^a$"), "$ is the end, and not before a line's end"
     assert not cel.matches("a" * 5000, "^(a+)+b$"), "in linear time"
+
+
+CATALOG = schemas.catalog(())
+
+
+def transition(rule: dict[str, Any]) -> bool:
+    return "oldSelf" in rule["rule"]
+
+
+def rules_of(schema: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Path and text of every rule that a new object can break, but for those of a status, which nobody writes."""
+    if isinstance(schema, dict) and not path.startswith(".status"):
+        yield from ((path, " ".join(rule["rule"].split())) for rule in schema.get("x-kubernetes-validations", ()) if not transition(rule))
+        for name, child in schema.get("properties", {}).items():
+            yield from rules_of(child, f"{path}.{name}")
+        for child in (schema.get("items"), schema.get("additionalProperties")):
+            yield from rules_of(child, path)
+
+
+@pytest.mark.parametrize("kind", sorted({"TrainJob", *(rule.kind for rule in objects.RULES)}))
+def test_every_rule_of_a_kind_has_a_case(kind: str) -> None:
+    manifest = objects.valid()[kind]
+    known = rules_of(CATALOG.kinds[(manifest["apiVersion"], kind)].schema)
+    cases = [case.rule for case in objects.RULES if case.kind == kind]
+    assert [(path, text) for path, text in known if not any(case in f"{path[6:]}: {text}" for case in cases)] == []
+
+
+@pytest.mark.parametrize("case", objects.RULES, ids=lambda case: f"{case.kind}: {case.rule}")
+def test_what_breaks_a_rule_is_refused_and_what_comes_near_is_passed(case: objects.Rule) -> None:
+    manifest = objects.valid()[case.kind]
+    assert objects.refusals(objects.changed(manifest, case.keeps), CATALOG) == []
+    broken = objects.refusals(objects.changed(manifest, case.breaks), CATALOG)
+    assert [fault.rule for fault in broken if fault.rule == "schema/cel"] != []
+
+
+@pytest.mark.parametrize("kind", objects.valid())
+def test_valid_objects_of_every_kind_pass(kind: str) -> None:
+    assert objects.refusals(objects.valid()[kind], CATALOG) == []

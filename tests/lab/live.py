@@ -22,6 +22,10 @@ TFRUN = model.ROOT / "training" / "tfrun.py"
 JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"
 
 
+class Refused(Exception):
+    """Status, reason and message of an answer of the API server."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cluster:
     """The running lab."""
@@ -37,6 +41,18 @@ class Cluster:
         """What `kubectl get` gives; asked directly where that is easy, since tests that wait ask often."""
         found: Manifest | None = _reader(self.lab.kubeconfig, self.lab.kubeconfig.stat().st_mtime_ns).get(*words)
         return json.loads(self.kubectl("get", *words, "--output=json")) if found is None else found
+
+    def dry_run(self, text: str, like: Manifest) -> Manifest:
+        """What the API server would make of the YAML of an object, whose kind and namespace `like` has. Raises Refused."""
+        return _reader(self.lab.kubeconfig, self.lab.kubeconfig.stat().st_mtime_ns).dry_run(text, like)
+
+    def refusal(self, text: str, like: Manifest) -> str:
+        """Nothing, or what the API server or a webhook says against making it."""
+        try:
+            self.dry_run(text, like)
+        except Refused as error:
+            return str(error)
+        return ""
 
     def apply(self, *objects: Manifest, words: tuple[str, ...] = ()) -> None:
         self.kubectl("apply", "--server-side", "--filename=-", *words, given=yaml.safe_dump_all(objects))
@@ -58,6 +74,7 @@ class _Reader:
     def __init__(self, kubeconfig: Path) -> None:
         self._client = config.new_client_from_config(config_file=str(kubeconfig))
         self._paths: dict[str, tuple[str, bool]] = {}
+        self._kinds: dict[tuple[str, str], tuple[str, bool]] = {}
 
     def get(self, *words: str) -> Manifest | None:
         """The object or the list that the words of a `kubectl get` name; None for words that are left to kubectl."""
@@ -77,6 +94,34 @@ class _Reader:
             item.setdefault("kind", found["kind"].removesuffix("List"))
             item.setdefault("apiVersion", found["apiVersion"])
         return found
+
+    def dry_run(self, text: str, like: Manifest) -> Manifest:
+        plural, namespaced = self._kind(like["apiVersion"], like["kind"])
+        base = f"/apis/{like['apiVersion']}" if "/" in like["apiVersion"] else f"/api/{like['apiVersion']}"
+        metadata = like["metadata"] if isinstance(like.get("metadata"), dict) else {}
+        where = f"/namespaces/{metadata.get('namespace') or 'default'}" if namespaced else ""
+        answer = self._client.rest_client.pool_manager.request(
+            "POST",
+            f"{self._client.configuration.host}{base}{where}/{plural}?dryRun=All&fieldValidation=Strict",
+            body=text.encode(),
+            headers={"Content-Type": "application/yaml", "Accept": "application/json"},
+            timeout=60,
+        )
+        found: Manifest = json.loads(answer.data)
+        if answer.status != 201:
+            raise Refused(f"{answer.status} {found.get('reason')}: {found.get('message')}")
+        return found
+
+    def _kind(self, api_version: str, kind: str) -> tuple[str, bool]:
+        """The plural of a kind, and whether it is in a namespace."""
+        if not self._kinds:
+            for base in ("/api", "/apis"):
+                for group in self._json(base, {}, (), self._DISCOVERY)["items"]:
+                    for version in group["versions"]:
+                        name = "/".join(filter(None, [group["metadata"].get("name"), version["version"]]))
+                        for each in version.get("resources", []):
+                            self._kinds[(name, each["responseKind"]["kind"])] = (each["resource"], each["scope"] == "Namespaced")
+        return self._kinds[(api_version, kind)]
 
     def _resource(self, name: str) -> tuple[str, bool] | None:
         if name not in self._paths:  # a kind may have come since

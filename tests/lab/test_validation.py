@@ -1,0 +1,159 @@
+"""What the gate says of one object by itself, against the real API server: server-side dry runs with strict validation.
+
+Objects are sent as YAML, so that scalars are read there as they are there. A mutation of a valid object may be judged
+differently only for the reasons that are written down here.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gate import facts, render, source
+from gate.model import get
+from gate.schemas import Catalog
+from tests.conftest import ROOT
+from tests.gate import objects, test_validation
+from tests.lab.conftest import Cluster
+from tests.lab.live import Manifest
+
+pytestmark = pytest.mark.lab
+SAMPLE = 400
+# Their webhooks answer with the whole object as Go writes it, before the schema is asked: what is missing is filled with nothing.
+WRITTEN_ANEW = ("TrainJob", "JobSet", "ClusterQueue")
+# The gate refuses, and the API server takes it: kinds (none: all), what the gate says, and why that is right.
+STRICTER = (
+    ((), r"not null", "an element of a list that is empty: Go reads one without content, which nobody means"),
+    (WRITTEN_ANEW, r" is required ", "filled with nothing: a variable without name, a quota of 0"),
+    (("ClusterQueue",), r"must be an integer or a string, not a number|which no int64 holds", "its webhook writes the quantity anew"),
+    ((), r"which no int32 holds", "kept by the API server, and no controller can read the object"),
+    ((), r"is no key of a label|which no label may have", "in a template or a selector: what is made of it is refused"),
+    (("Job", "LimitRange"), r" is required ", "a policy without rules, a limit without type: nothing that anybody means"),
+    (("ConfigMap", "Secret"), r"must be string, not a list", "bytes as numbers"),
+    (("Queue",), r"less than the minimum", "its webhook makes 1 of 0"),
+)
+# The API server refuses, and these two rules of the gate say nothing, since no schema, CEL rule or form of a name is broken.
+BEYOND = (
+    (r"denied the request", "webhooks know more than schemas; other rules speak of that"),
+    (r'namespaces "\S*" not found', "the test's own doing"),
+    (r"500 InternalError", "Volcano's webhooks, which trip over an object without spec"),
+    (r'TrainJob\S* "\S*" is invalid: \[?spec.runtimeRef: Required', "its webhook adds the spec that is missing"),
+    (r"containers in body must be of type array: .null", "JobSet's webhook adds the pod template that is missing"),
+)
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return facts.load(ROOT / "clusters/lab/cluster.yaml").catalog
+
+
+@pytest.fixture(scope="module", autouse=True)
+def namespace(cluster: Cluster) -> Iterator[None]:
+    made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": objects.NAMESPACE}}
+    cluster.apply(made)
+    yield
+    cluster.kubectl("delete", "--wait=false", "namespace", objects.NAMESPACE)
+
+
+def judged(manifest: Manifest, catalog: Catalog, cluster: Cluster) -> tuple[list[str], str]:
+    """What the gate says against an object, and what the API server does."""
+    text = yaml.safe_dump(manifest, allow_unicode=True)
+    (read,) = source.parse(text, Path("objects.yaml"))
+    return [fault.message for fault in objects.refusals(render.without_nulls(read), catalog)], cluster.refusal(text, manifest)
+
+
+@pytest.mark.parametrize("kind", objects.valid())
+def test_valid_objects_are_accepted(kind: str, catalog: Catalog, cluster: Cluster) -> None:
+    assert judged(objects.valid()[kind], catalog, cluster) == ([], "")
+
+
+@pytest.mark.parametrize("case", objects.RULES, ids=lambda case: f"{case.kind}: {case.rule}")
+def test_what_breaks_a_cel_rule_is_refused_there_too(case: objects.Rule, catalog: Catalog, cluster: Cluster) -> None:
+    manifest = objects.valid()[case.kind]
+    said, answer = judged(objects.changed(manifest, case.breaks), catalog, cluster)
+    assert said
+    assert "422 Invalid" in answer or "denied the request" in answer  # a webhook may be faster
+    said, answer = judged(objects.changed(manifest, case.keeps), catalog, cluster)
+    assert said == []
+    assert answer == "" or "denied the request: spec.runtimeRef" in answer or "volumeClaimPolicies" in answer  # nobody uses them here
+
+
+def elsewhere(manifest: Manifest) -> Manifest:
+    """An object of the gate's own tests in the namespace of this one."""
+    metadata = manifest["metadata"]
+    return {**manifest, "metadata": {**metadata, "namespace": objects.NAMESPACE} if metadata.get("namespace") == "b" else metadata}
+
+
+@pytest.mark.parametrize("name", test_validation.REFUSED)
+def test_what_the_gate_refuses_is_refused_there_too(name: str, catalog: Catalog, cluster: Cluster) -> None:
+    said, answer = judged(elsewhere(test_validation.REFUSED[name][0]), catalog, cluster)
+    assert said
+    assert answer or explained(STRICTER, test_validation.REFUSED[name][0]["kind"], said[0]) or "generateName" in said[0]
+
+
+@pytest.mark.parametrize("name", test_validation.PASSED)
+def test_what_the_gate_passes_is_accepted_there_too(name: str, catalog: Catalog, cluster: Cluster) -> None:
+    assert judged(elsewhere(test_validation.PASSED[name]), catalog, cluster) == ([], "")
+
+
+APPLICATION = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"namespace": objects.NAMESPACE}}
+
+
+def test_scalars_are_read_as_there(cluster: Cluster) -> None:
+    """A field of any shape shows what the API server made of each."""
+    known = [*test_validation.PLAIN, *_random_scalars(300)]
+    text = "".join(f"        v{number}: {scalar}\n" for number, scalar in enumerate(known))
+    head = f"apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: a, namespace: {objects.NAMESPACE}}}\nspec:\n"
+    head += "  project: p\n  destination: {name: x}\n  source:\n    repoURL: https://example.com\n    helm:\n      valuesObject:\n"
+    there = cluster.dry_run(head + text, APPLICATION)
+    (here,) = source.parse(head + text, Path("a.yaml"))
+    one, other = (get(each, ("spec", "source", "helm", "valuesObject")) for each in (here, there))
+    assert {key: (type(value), value) for key, value in one.items()} == {key: (type(value), value) for key, value in other.items()}
+
+
+def _random_scalars(number: int) -> list[str]:
+    """Words of what numbers, booleans and dates are made of, that begin no collection."""
+    draw = random.Random(0)
+    words = ("".join(draw.choice("0123456789_.eExXoObBtTyYnNfF+-") for _ in range(draw.randint(1, 6))) for _ in range(number))
+    return [word for word in words if word not in ("-", "---", "...") and not re.fullmatch(r"[+-]?\.(?:inf|nan)", word.lower())]
+
+
+def mutated() -> list[tuple[str, str, Manifest]]:
+    return [(kind, words, each) for kind, manifest in objects.valid().items() for words, each in objects.mutations(manifest)]
+
+
+def test_mutated_objects_are_judged_alike(catalog: Catalog, cluster: Cluster) -> None:
+    alike(random.Random(0).sample(mutated(), SAMPLE), catalog, cluster)
+
+
+@pytest.mark.long
+def test_all_mutated_objects_are_judged_alike(catalog: Catalog, cluster: Cluster) -> None:
+    alike(mutated(), catalog, cluster)
+
+
+def alike(wanted: list[tuple[str, str, Manifest]], catalog: Catalog, cluster: Cluster) -> None:
+    differences = []
+    for kind, words, manifest in wanted:
+        said, answer = judged(manifest, catalog, cluster)
+        if said and not answer:
+            if not all(explained(STRICTER, kind, each) for each in said):
+                differences.append(f"{kind} {words}: only the gate refuses: {said}")
+        elif answer and not said and not any(re.search(pattern, answer) for pattern, _ in BEYOND) and not by_hand(kind, answer, catalog):
+            differences.append(f"{kind} {words}: only the API server refuses: {answer}")
+    assert differences == []
+
+
+def explained(reasons: Any, kind: str, said: str) -> bool:
+    return any((not kinds or kind in kinds) and re.search(pattern, said) for kinds, pattern, _ in reasons)
+
+
+def by_hand(kind: str, answer: str, catalog: Catalog) -> bool:
+    """Whether the API server's own code refuses a built-in kind, of what neither a schema nor a form of names tells."""
+    builtin = catalog.kinds[(objects.valid()[kind]["apiVersion"], kind)].component == "kubernetes"
+    return builtin and "422 Invalid" in answer and not re.search(r"is invalid: \[?metadata\.(name|namespace|labels|annotations)", answer)
