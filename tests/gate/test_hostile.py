@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
+import re
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +19,7 @@ import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from gate import check, evaluate, facts, reports, rules, scripts, waivers
+from gate import check, evaluate, facts, process, reports, rules, scripts, source, waivers
 from gate.model import GateError, Outcome
 from tests.command import report
 from tests.conftest import ROOT
@@ -268,6 +270,80 @@ def test_any_facts_and_waivers_are_read(data: st.DataObject) -> None:
             assert error.message
 
 
+@pytest.mark.parametrize("name", ["a.yaml", "clusters/c/cluster.yaml", "policies/waivers.yaml", "train.py", "k/kustomization.yaml"])
+@pytest.mark.parametrize("outside", ["file", "fifo"])
+def test_what_is_no_file_of_the_repository_is_not_read(name: str, outside: str, tmp_path: Path) -> None:
+    """Links lead nowhere: what they lead to would be in the report."""
+    (tmp_path / "repository" / "clusters").mkdir(parents=True)
+    target = tmp_path / "secret"
+    target.write_text("apiVersion: v1\nkind: HUSH\nname: HUSH\n", encoding="utf-8") if outside == "file" else os.mkfifo(target)
+    good = tmp_path / "repository" / "good.yaml"
+    good.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n", encoding="utf-8")
+    link = tmp_path / "repository" / name
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(target)
+    wanted = {"policies/waivers.yaml": good, "k/kustomization.yaml": link.parent}.get(name, link)
+    status, document = report(wanted, *(["--cluster", "c"] if "cluster.yaml" in name else []), good)
+    assert status == 2
+    assert "HUSH" not in str(document)
+    assert re.search("leads out of the repository|is no regular file|holds nothing to check|no such cluster", str(document["problems"]))
+
+
+def test_a_program_that_is_built_in_is_a_program(tmp_path: Path) -> None:
+    (tmp_path / "clusters").mkdir()
+    chart = "apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: a}\nname: a\n"
+    (tmp_path / "g.yaml").write_text(chart, encoding="utf-8")
+    (tmp_path / "kustomization.yaml").write_text("generators: [g.yaml]\n", encoding="utf-8")
+    status, document = report(tmp_path)
+    assert (status, [finding["rule"] for finding in document["findings"]]) == (1, ["kustomize/no-plugins"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: [" + "1," * (source.MAX_NODES + 1) + "]",
+        "a: " + "{b: " * 3000 + "}" * 3000,
+        "a: " + "- " * 100_000,
+        "? " * 100_000,
+        "a: " + "9" * 5000,
+        "a: 0x" + "f" * 100_000,
+        "a: 1e" + "9" * 5000,
+        "a: &a [" + "*a," * 1000 + "]",
+        "a" * 2_000_000,
+        "a: '" + "\n" * 1_000_000 + "'",
+    ],
+    ids=lambda text: text[:12],
+)
+def test_large_and_deep_files_are_answered(text: str, tmp_path: Path) -> None:
+    with pytest.raises(GateError) if not text.startswith(("a: 9", "a: 0x", "a: 1e", "aa", "a: '")) else contextlib.nullcontext():
+        source.parse(text, tmp_path)
+
+
+def test_a_patch_that_explodes_in_kustomize_is_answered(tmp_path: Path) -> None:
+    (tmp_path / "clusters").mkdir()
+    lines = "".join(f"      a{number}: &a{number} [{', '.join([f'*a{number - 1}'] * 10)}]\n" for number in range(1, 9))
+    patch = f"    apiVersion: v1\n    kind: ConfigMap\n    metadata: {{name: a}}\n    data:\n      a0: &a0 [x]\n{lines}"
+    (tmp_path / "a.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n", encoding="utf-8")
+    (tmp_path / "kustomization.yaml").write_text(f"resources: [a.yaml]\npatches:\n- patch: |-\n{patch}", encoding="utf-8")
+    status, document = report(tmp_path)
+    assert status == 2
+    assert document["problems"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such limit")
+def test_what_reads_hostile_files_has_a_bound_to_its_memory() -> None:
+    command = [sys.executable, "-c", "print(len(bytearray(int(__import__('sys').argv[1]) << 30)))"]
+    assert process.run([*command, "1"], hostile=True).strip() == str(1 << 30)
+    with pytest.raises(GateError, match="MemoryError"):
+        process.run([*command, "9"], hostile=True)
+
+
+def test_children_see_nothing_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_TOKEN", "HUSH")
+    monkeypatch.setenv("HTTPS_PROXY", "http://HUSH")
+    assert "HUSH" not in process.run([shutil.which("env") or "/usr/bin/env"], env=process.environment(), hostile=True)
+
+
 def test_a_link_out_of_the_repository_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "clusters").mkdir()
     secret = tmp_path.parent / "secret.txt"
@@ -297,6 +373,11 @@ URL = "http://127.0.0.1:9/x"
 TRANSFORMER = f"apiVersion: builtin\nkind: PatchTransformer\nmetadata: {{name: t}}\npath: {URL}\n"
 
 
+HARMLESS = TRANSFORMER.replace(URL, "p.yaml")
+PATCH = f'[{{"op": "replace", "path": "/path", "value": "{URL}"}}]'
+MADE_BY_A_PATCH = f"resources: [t.yaml]\npatches: [{{target: {{kind: PatchTransformer}}, patch: '{PATCH}'}}]\n"
+
+
 @pytest.mark.parametrize(
     "files",
     [
@@ -307,6 +388,9 @@ TRANSFORMER = f"apiVersion: builtin\nkind: PatchTransformer\nmetadata: {{name: t
         {"kustomization.yaml": "generators: [made]\n", "made/kustomization.yaml": f"resources: ['{URL}']\n"},
         {"kustomization.yaml": f"openapi: {{path: '{URL}'}}\n"},
         {"kustomization.yaml": f"crds: ['{URL}']\n"},
+        {"kustomization.yaml": "transformers: [t.yaml]\n", "t.yaml": TRANSFORMER.replace(URL, f"{URL}?a=b")},
+        {"kustomization.yaml": "transformers: [made]\n", "made/kustomization.yaml": "resources: [t.yaml]\n", "made/t.yaml": TRANSFORMER},
+        {"kustomization.yaml": "transformers: [made]\n", "made/kustomization.yaml": MADE_BY_A_PATCH, "made/t.yaml": HARMLESS},
     ],
 )
 def test_nothing_is_fetched_whatever_names_it(files: dict[str, str], tmp_path: Path) -> None:
