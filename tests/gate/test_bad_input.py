@@ -287,3 +287,14 @@ def test_a_missing_tool_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 )
 def test_scalars_are_read_as_the_api_server_reads_them(text: str, value: object, tmp_path: Path) -> None:
     assert source.parse(f"a: {text}\n", tmp_path) == [{"a": value}]
+
+
+def test_a_cluster_is_called_as_its_folder(tmp_path: Path) -> None:
+    facts = "versions: {}\nname: other\nnodes: []\nnetwork: {interface: a}\n"
+    write(tmp_path, {"clusters/one/cluster.yaml": facts, "clusters/one/a.yaml": GOOD})
+    for target in ([tmp_path / "clusters/one"], [tmp_path / "clusters/one/a.yaml"], ["--cluster", "one", tmp_path / "clusters/one/a.yaml"]):
+        status, document = report(*target)
+        assert status == 2
+        (problem,) = document["problems"]
+        assert (problem["file"].removeprefix(f"{tmp_path}/"), problem["line"]) == ("clusters/one/cluster.yaml", 2)
+        assert "name: other stands in the folder one" in problem["message"]

@@ -19,7 +19,7 @@ import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from gate import check, evaluate, facts, process, reports, rules, scripts, source, waivers
+from gate import applications, check, evaluate, facts, process, reports, rules, scripts, source, waivers
 from gate.model import GateError, Outcome
 from tests.command import report
 from tests.conftest import ROOT
@@ -453,3 +453,24 @@ def test_values_of_secrets_are_in_no_report(tmp_path: Path) -> None:
     assert status == 2
     assert len(document["findings"]) == 2
     assert not any(word in str(document) for word in ("918273", "TOPSECRET", "NOEQUALHUSH"))
+
+
+@pytest.mark.parametrize(
+    "text", ["# /// script\n" * 60_000, "# /// script\n#\n" * 40_000 + "# ///x\n", "x = 1\n" * 200_000, "(" * 10_000, "x = " + "9" * 5000]
+)
+def test_large_scripts_are_answered(text: str, tmp_path: Path) -> None:
+    with answered(), contextlib.suppress(GateError):
+        scripts.judge(scripts.parse(text, tmp_path / "train.py"))
+
+
+def test_the_first_metadata_that_ends_counts(tmp_path: Path) -> None:
+    text = (
+        "# /// script\n# broken\nx = 1\n# /// script\n# dependencies = ['tensorflow==2.15.1']\n#\n# ///\n# /// script\n# other = 1\n# ///\n"
+    )
+    assert str(scripts.parse(text, tmp_path / "train.py").packages["tensorflow"]) == "2.15.1"
+
+
+def test_a_long_url_is_compared() -> None:
+    with answered():
+        assert applications.normalised("@" * 1_000_000) == "@" * 1_000_000
+    assert applications.normalised("git@Example.com:a/b.git") == "git@example.com/a/b"

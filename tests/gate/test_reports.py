@@ -34,9 +34,9 @@ NAME = (
     "</code></td></pre>]]><script>alert(1)</script>|[a](https://evil.example){0}@everyone #1 ``x`` %0A::set-output name=a::b ##[error]&lt;"
 )
 FOLDER = "a|<img src=x onerror=alert(1)>@team `b` ::error::,x:y%25"
-CONTROLS = "\\e[31m\\u202e\\r\\u2028\\x85"
+CONTROLS = "\\e[31m\\u202e\\r\\u2028\\x85\\u200b\\U000e0041"
 CLEAN = NAME.replace("##[", "�[")
-FOREIGN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\ud800-\udfff]")
+FOREIGN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u2028-\u202e\ud800-\udfff\U000e0000-\U000e007f]")
 
 JOB = f"""apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob

@@ -16,9 +16,12 @@ from pathlib import Path
 
 from gate.model import Checked, Finding, Outcome, Problem, Waiver
 
-# Controls, what turns the direction of text, ends of lines beside \n, what XML and UTF-8 cannot hold; and `##[`, which a runner
-# of GitHub takes for a command wherever it stands in a log.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff]|##(?=\[)")
+# Controls, what turns the direction of text or is not seen at all, ends of lines beside \n, what XML and UTF-8 cannot hold;
+# and `##[`, which a runner of GitHub takes for a command wherever it stands in a log.
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufffe\uffff\ud800-\udfff"
+    r"\U000e0000-\U000e007f]|##(?=\[)"
+)
 
 
 def formats() -> list[str]:

@@ -25,9 +25,8 @@ from packaging.version import InvalidVersion, Version
 from gate import source
 from gate.model import Fault, GateError, Place, Rule, Severity
 
+MAX_CHARACTERS = 1024 * 1024
 Finding = tuple[int, str, Severity | None]
-
-_METADATA = re.compile(r"(?m)^# /// script\s*$\n(?P<body>(?:^#(?:| .*)$\n)+?)^# ///\s*$")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,6 +57,8 @@ def load(file: Path, *, image: str = "") -> Script:
 
 def parse(text: str, file: Path, *, image: str = "", lines: Sequence[int] = ()) -> Script:
     """A script from its text, each line of which stands in one of the `lines` of `file` (none given: in the same)."""
+    if len(text) > MAX_CHARACTERS:
+        raise GateError(f"is longer than {MAX_CHARACTERS} characters: no ConfigMap holds such a script", file=file)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the script's own, like an invalid escape
@@ -74,19 +75,29 @@ def _line(lines: Sequence[int], number: int) -> int:
 
 
 def _packages(text: str, file: Path) -> dict[str, Version | None]:
-    found = _METADATA.search(text)
-    if not found:
-        return {}
-    body = "\n".join(line.removeprefix("#").removeprefix(" ") for line in found["body"].splitlines())
+    body = _metadata(text)
     packages: dict[str, Version | None] = {}
     try:
-        for entry in tomllib.loads(body).get("dependencies", []):
+        for entry in tomllib.loads("\n".join(body)).get("dependencies", []):
             requirement = Requirement(entry)
             pins = [each.version for each in requirement.specifier if each.operator in ("==", "===", "~=")]
             packages[requirement.name.lower().replace("_", "-")] = Version(pins[0].removesuffix(".*")) if pins else None
     except (tomllib.TOMLDecodeError, InvalidRequirement, InvalidVersion, TypeError, AttributeError, RecursionError) as error:
         raise GateError(f"has inline metadata that cannot be read: {error}", file=file) from error
     return packages
+
+
+def _metadata(text: str) -> list[str]:
+    """The lines of the first block `# /// script` that has an end. No regular expression: that would take for ever on many beginnings."""
+    body: list[str] | None = None
+    for line in text.split("\n"):
+        if body and line.rstrip() == "# ///":
+            return body
+        if body is not None and (line == "#" or line.startswith("# ")):
+            body.append(line.removeprefix("#").removeprefix(" "))
+        else:
+            body = [] if line.rstrip() == "# /// script" else None
+    return []
 
 
 @functools.cache
