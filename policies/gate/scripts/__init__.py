@@ -12,7 +12,6 @@ import dataclasses
 import functools
 import importlib
 import pkgutil
-import re
 import tomllib
 import warnings
 from collections.abc import Mapping, Sequence
