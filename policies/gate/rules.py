@@ -270,9 +270,9 @@ def evidence() -> str:
 
 
 def _shortened(url: str) -> str:
-    """REPOSITORY#NUMBER of a report, the file's name in a repository, else the page's host."""
+    """REPOSITORY#NUMBER of a report, the file's name in a repository, else the page's address."""
     host, *path = url.partition("//")[2].partition("#")[0].rstrip("/").split("/")
-    if host != "github.com":
-        return host
+    if host != "github.com" or len(path) < 3:
+        return "/".join([host, *path])
     repository, kind, name = path[1], path[2], path[-1]
     return f"{repository}#{name}" if kind in ("issues", "pull") else f"{repository} {name}"

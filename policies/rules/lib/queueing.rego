@@ -15,9 +15,9 @@ annotation := "scheduling.volcano.sh/queue-name"
 # TrainJobs and JobSets that nothing else owns: what Kueue and Volcano queue.
 runs := [w | some w in input.workloads; w.kind in {"TrainJob", "JobSet"}; not owned(input.objects[w.object])]
 
-# Those that run on the nodes of this cluster: MultiKueue sends a run to another one.
+# Those of `sized` that run on the nodes of this cluster: MultiKueue sends a run to another one.
 here := [w |
-	some w in runs
+	some w in sized
 	object.get(input.objects[w.object].spec, "managedBy", "") != "kueue.x-k8s.io/multikueue"
 ]
 
