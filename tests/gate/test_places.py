@@ -234,7 +234,7 @@ def test_editing_the_line_changes_the_value_whatever_layers_do(layers: list[tupl
                         + f"resources: [../{below}{own}]\n"
                         + ("namePrefix: a-\n" if prefixed else "")
                     )
-                path.write_text(text.replace("VALUE", value), encoding="utf-8")
+                path.write_text(text.replace("VALUE", value).replace("name: s,", f"name: s{number},"), encoding="utf-8")
             below = f"layer{number}"
         (resource,) = [each for each in rendered(root / below) if "from" not in each.manifest["data"]]
         place = locate.locate(Fault(rule="", message="", resource=resource, path=("data", "mode")))
