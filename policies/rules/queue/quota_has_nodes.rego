@@ -37,8 +37,8 @@ report contains lib.at(q.object, array.concat(q.path, ["nominalQuota"]), message
 	some q in quotas
 	counted(q)
 	together := sum([lib.quantity(each.nominal) | some each in quotas; each.flavor == q.flavor; each.resource == q.resource])
-	count(pools_of(q.flavor)) > 0 # else queue/flavor-has-nodes speaks
 	there := sum([all_of(pool, q.resource) | some pool in pools_of(q.flavor)])
+	there > 0 # else other rules speak: of the flavor's labels, of InfiniBand
 	queueing.exceeds(together, there)
 	message := sprintf("flavor %s gives out %s in all, and its nodes in cluster %s have %s: runs that are admitted together may each get some of their nodes only", [
 		q.flavor,
