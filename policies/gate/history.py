@@ -95,9 +95,9 @@ def _write(folder: Path, blobs: dict[PurePosixPath, tuple[str, bytes]]) -> None:
         if path.is_absolute() or ".." in path.parts:
             raise GateError(f"--against: the commit holds the path {path}, which leads out of the repository")
         try:
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
             if not (folder / path).parent.resolve().is_relative_to(folder):
                 raise GateError(f"--against: the commit holds {path} below a link")
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
             if mode == "120000":
                 (folder / path).symlink_to(content.decode("utf-8", "surrogateescape"))
             else:

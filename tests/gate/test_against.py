@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from gate import check, evaluate, history, reports
+from gate.model import GateError
 from tests.command import gate, report
 from tests.edit import edit_file, line_of
 
@@ -227,6 +228,27 @@ def test_a_clone_that_lacks_objects_fetches_none(committed: Path, tmp_path: Path
     assert status == 2
     assert f"git lacks the content of {JOB} at this commit" in document["problems"][0]["message"]
     assert not ran.exists()
+
+
+def test_a_commit_cannot_write_through_its_own_links(tmp_path: Path) -> None:
+    """Git keeps a tree that holds a link and a folder of one name, and lists what stands below both."""
+    repository, outside = tmp_path / "repository", tmp_path / "outside"
+    repository.mkdir()
+    outside.mkdir()
+
+    def made(*words: str, given: str) -> str:
+        return subprocess.run(["git", *words], cwd=repository, input=given, capture_output=True, text=True, check=True).stdout.strip()
+
+    git(repository, "init", "--quiet")
+    link = made("hash-object", "-w", "--stdin", given=str(outside))
+    below = made("mktree", given=f"120000 blob {link}\tlink\n")
+    deeper = made("mktree", given=f"120000 blob {link}\tlink\n040000 tree {below}\tmade\n")
+    tree = made("mktree", given=f"120000 blob {link}\ta\n040000 tree {deeper}\ta\n")
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.com")
+    evil = made(*identity, "commit-tree", "-m", "evil", tree, given="")
+    with pytest.raises(GateError, match="below a link"), history.at(repository, evil):
+        pass
+    assert list(outside.iterdir()) == []
 
 
 def test_a_run_of_an_impossible_shape_is_a_problem(committed: Path) -> None:
