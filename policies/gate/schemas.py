@@ -27,6 +27,15 @@ _FILLED_IN = {
     "io.k8s.api.scheduling.v1.PriorityClass": ("value",),
     "JobSet.jobset.x-k8s.io": ("spec", "failurePolicy", "rules", "name"),
 }
+# Not required by the schema alone: without it a mutating webhook trips, or fills in what the schema refuses (seen likewise).
+_ASKED_FOR = {
+    "TrainJob.trainer.kubeflow.org": (("spec",),),
+    "Queue.scheduling.volcano.sh": (("spec",),),
+    "JobSet.jobset.x-k8s.io": (
+        ("spec", "replicatedJobs", "template", "spec"),
+        ("spec", "replicatedJobs", "template", "spec", "template", "spec"),
+    ),
+}
 _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
@@ -140,7 +149,11 @@ def _from_crd(crd: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         properties["apiVersion"] = properties["kind"] = {"type": "string"}
         properties["metadata"] = {"$ref": f"#/definitions/{_OBJECT_META}"}
         schema["required"] = sorted({*schema.get("required", []), "apiVersion", "kind", "metadata"})
-        _leave_out(schema, _FILLED_IN.get(f"{spec['names']['kind']}.{spec['group']}", ()))
+        kind = f"{spec['names']['kind']}.{spec['group']}"
+        _leave_out(schema, _FILLED_IN.get(kind, ()))
+        for path in _ASKED_FOR.get(kind, ()):
+            at = _parent(schema, path)
+            at["required"] = sorted({*at.get("required", ()), path[-1]})
         key = f"{spec['group']}/{version['name']}/{spec['names']['kind']}"
         yield key, {"schema": schema, "namespaced": spec["scope"] == "Namespaced"}
 
@@ -214,11 +227,17 @@ def _close_definition(name: str, schema: Schema) -> Schema:
 
 def _leave_out(schema: Schema, path: tuple[str, ...]) -> None:
     """Makes the field at a path one that need not be there."""
+    at = _parent(schema, path)
+    if path and path[-1] in at.get("required", ()):
+        at["required"] = [field for field in at["required"] if field != path[-1]]
+
+
+def _parent(schema: Schema, path: tuple[str, ...]) -> Schema:
+    """The schema of what holds the field at a path, in lists its elements'."""
     for field in path[:-1]:
         schema = schema["properties"][field]
         schema = schema.get("items", schema)
-    if path and path[-1] in schema.get("required", ()):
-        schema["required"] = [field for field in schema["required"] if field != path[-1]]
+    return schema
 
 
 def _without(value: Any, keys: tuple[str, ...]) -> Any:

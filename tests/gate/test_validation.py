@@ -18,6 +18,7 @@ SECRET = {**CONFIG, "kind": "Secret"}
 POD = {"containers": [{"name": "node", "image": "registry.example/a@sha256:" + "0" * 64}], "restartPolicy": "Never"}
 JOB = {**CONFIG, "apiVersion": "batch/v1", "kind": "Job", "spec": {"template": {"spec": POD}}}
 CLASS = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "metadata": {"name": "a"}, "value": 1}
+RUN = {**CONFIG, "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob"}
 FLAVOR = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "a"}}
 
 
@@ -66,6 +67,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a key of two dots": (having(CONFIG, "data", "..", to="x"), ".. is no key that a ConfigMap can have"),
     "a key twice": ({**CONFIG, "data": {"a": "x"}, "binaryData": {"a": "eA=="}}, "a stands in data as well"),
     "a ConfigMap that is too large": (having(CONFIG, "data", "a", to="x" * (2**20 + 1)), "holds 1048577 bytes, more than 1048576"),
+    "a TrainJob without spec": (RUN, "spec is required"),
+    "a queue of Volcano without spec": (named("Queue", "a", "scheduling.volcano.sh/v1beta1"), "spec is required"),
+    "a JobSet without pods": (having({**RUN, "apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet"}, "spec", to={
+        "replicatedJobs": [{"name": "node", "template": {}}]}), "spec.replicatedJobs[0].template.spec is required"),
     "a CEL rule that misses its field": (having(FLAVOR, "spec", "topologyName", to="racks"), "(there is no 'nodeLabels')"),
 }  # fmt: skip
 PASSED: dict[str, dict[str, Any]] = {

@@ -42,9 +42,6 @@ STRICTER = (
 BEYOND = (
     (r"denied the request", "webhooks know more than schemas; other rules speak of that"),
     (r'namespaces "\S*" not found', "the test's own doing"),
-    (r"500 InternalError", "Volcano's webhooks, which trip over an object without spec"),
-    (r'TrainJob\S* "\S*" is invalid: \[?spec.runtimeRef: Required', "its webhook adds the spec that is missing"),
-    (r"containers in body must be of type array: .null", "JobSet's webhook adds the pod template that is missing"),
 )
 
 
