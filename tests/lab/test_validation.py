@@ -144,7 +144,7 @@ def alike(wanted: list[tuple[str, str, Manifest]], catalog: Catalog, cluster: Cl
                 differences.append(f"{kind} {words}: only the gate refuses: {said}")
         elif answer and not said and not any(re.search(pattern, answer) for pattern, _ in BEYOND) and not by_hand(kind, answer, catalog):
             differences.append(f"{kind} {words}: only the API server refuses: {answer}")
-    assert differences == []
+    assert not differences, "\n".join(differences)
 
 
 def explained(reasons: Any, kind: str, said: str) -> bool:
@@ -154,4 +154,4 @@ def explained(reasons: Any, kind: str, said: str) -> bool:
 def by_hand(kind: str, answer: str, catalog: Catalog) -> bool:
     """Whether the API server's own code refuses a built-in kind, of what neither a schema nor a form of names tells."""
     builtin = catalog.kinds[(objects.valid()[kind]["apiVersion"], kind)].component == "kubernetes"
-    return builtin and "422 Invalid" in answer and not re.search(r"is invalid: \[?metadata\.(name|namespace|labels|annotations)", answer)
+    return builtin and "422 Invalid" in answer and not re.search(r"is invalid: \[?metadata\.(name|namespace|labels|annotations): ", answer)
