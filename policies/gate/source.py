@@ -51,7 +51,7 @@ def plain(text: str) -> bool | int | float | str | None:
         if -(2**63) <= number < (2**63 if match[1] else 2**64):
             return number
     if _FLOAT.fullmatch(digits) and math.isfinite(value := float(digits)):
-        return int(value) if value.is_integer() and abs(value) < 1e21 else value
+        return int(value) if value.is_integer() and -(2**63) < value < 1e21 else value
     return text
 
 

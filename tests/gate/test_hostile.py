@@ -186,6 +186,18 @@ def test_any_value_anywhere_is_judged(data: st.DataObject, opa: evaluate.Evaluat
     sound(judge(yaml.safe_dump_all(objects, allow_unicode=True), cluster, opa))
 
 
+@pytest.mark.parametrize("path", VALID, ids=lambda path: path.stem)
+def test_rules_cope_with_two_elements_of_one_name(path: Path, opa: evaluate.Evaluator) -> None:
+    for place in places(DOCUMENTS[path]):
+        if len(place) > 1 and isinstance(place[-1], int):
+            objects = copy.deepcopy(DOCUMENTS[path])
+            parent: Any = objects
+            for step in place[:-1]:
+                parent = parent[step]
+            parent.append(copy.deepcopy(parent[place[-1]]))
+            sound(judge(yaml.safe_dump_all(objects), RULES / "clusters" / path.name, opa))
+
+
 @fuzz
 @given(content=st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=200))
 def test_any_text_is_judged(content: str, opa: evaluate.Evaluator) -> None:

@@ -31,9 +31,9 @@ WRITTEN_ANEW = ("TrainJob", "JobSet", "ClusterQueue")
 STRICTER = (
     ((), r"not null", "an element of a list that is empty: Go reads one without content, which nobody means"),
     (WRITTEN_ANEW, r" is required ", "filled with nothing: a variable without name, a quota of 0"),
-    (("ClusterQueue",), r"must be an integer or a string, not a number|which no int64 holds", "its webhook writes the quantity anew"),
+    (WRITTEN_ANEW, r"must be an integer or a string, not a number|which no int64 holds", "written anew: another quantity than Git has"),
     ((), r"which no int32 holds", "kept by the API server, and no controller can read the object"),
-    ((), r"is no key of a label|which no label may have", "in a template or a selector: what is made of it is refused"),
+    ((), r"is no key of an? (label|annotation)|which no label may have", "in a template or a selector: what is made of it is refused"),
     (("Job", "LimitRange"), r" is required ", "a policy without rules, a limit without type: nothing that anybody means"),
     (("ConfigMap", "Secret"), r"must be string, not a list", "bytes as numbers"),
     (("Queue",), r"less than the minimum", "its webhook makes 1 of 0"),
@@ -41,6 +41,7 @@ STRICTER = (
 # The API server refuses, and these two rules of the gate say nothing, since no schema, CEL rule or form of a name is broken.
 BEYOND = (
     (r"denied the request", "webhooks know more than schemas; other rules speak of that"),
+    (r"no such key: .*StartupPolicy", "a rule with exists(), of which the gate says that it cannot be evaluated (a warning)"),
     (r'namespaces "\S*" not found', "the test's own doing"),
 )
 

@@ -135,11 +135,8 @@ container_path(g, i, rest) := pod_path(g, array.concat(["containers", i], rest))
 # The containers of a pod template with their index (init containers are not among them).
 containers(g) := {i: c | some i, c in object.get(pod_spec(g), "containers", [])}
 
-# The index of the container that trains: `node`, or the only one.
-trainer_container(g) := i if {
-	some i, c in containers(g)
-	c.name == "node"
-}
+# The index of the container that trains: `node` (the first, where there are two by mistake), or the only one.
+trainer_container(g) := min({i | some i, c in containers(g); c.name == "node"})
 
 trainer_container(g) := 0 if {
 	cs := containers(g)
