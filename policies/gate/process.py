@@ -15,7 +15,7 @@ from gate.model import GateError
 _LAST_WORDS = 600
 _SHELL = "/bin/sh"
 # A pipe of ours ends with us, however we end: kill -9 as well, and on every system that has a shell.
-_BOUNDED = f"ulimit -v {8 * 1024 * 1024} 2>/dev/null; "  # KiB; where a system has no such limit there is none
+_BOUNDED = f"ulimit -v {4 * 1024 * 1024} 2>/dev/null; "  # KiB; where a system has no such limit there is none
 _END_WITH_US = _BOUNDED + 'exec 3<&0; (read -r _ <&3; kill -9 $$) & exec "$0" "$@" 3<&- </dev/null'
 _REMOVE_AFTER_US = 'read -r _; "$1" -rf -- "$0"'
 
