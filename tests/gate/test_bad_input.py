@@ -119,17 +119,17 @@ CASES: dict[str, tuple[dict[str, str | bytes], str, str, str]] = {
         {
             "k/kustomization.yaml": "resources: [a.yaml]\npatches:\n- path: p.yaml\n",
             "k/a.yaml": GOOD,
-            "k/p.yaml": GOOD + "data:\n  a: 1e310\n",
+            "k/p.yaml": GOOD + "data:\n  a: .inf\n",
         },
         "k",
         "k/p.yaml:5",
-        "1e310 is no finite number (quote it)",
+        ".inf is no finite number (quote it)",
     ),
     "a number in a file of a kustomization": (
-        {"k/kustomization.yaml": "resources: [a.yaml]\n", "k/a.yaml": GOOD + "data: {a: 1e310}\n"},
+        {"k/kustomization.yaml": "resources: [a.yaml]\n", "k/a.yaml": GOOD + "data: {a: .inf}\n"},
         "k",
         "k/a.yaml:4",
-        "1e310 is no finite number (quote it)",
+        ".inf is no finite number (quote it)",
     ),
     "a key twice in a patch of the kustomization": (
         {
@@ -155,11 +155,11 @@ CASES: dict[str, tuple[dict[str, str | bytes], str, str, str]] = {
             "k/kustomization.yaml": "resources: [a.yaml]\ntransformers: [t.yaml]\n",
             "k/a.yaml": GOOD,
             "k/t.yaml": "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: t}\ntarget: {kind: ConfigMap}\npatch: |\n"
-            "  - op: add\n    path: /data\n    value: {a: 1e310}\n",
+            "  - op: add\n    path: /data\n    value: {a: .inf}\n",
         },
         "k",
         "k/t.yaml:8",
-        "1e310 is no finite number (quote it)",
+        ".inf is no finite number (quote it)",
     ),
     "a broken file in a kustomization": (
         {"k/kustomization.yaml": "resources: [a.yaml]\n", "k/a.yaml": GOOD + "data: {a: [}\n"},

@@ -8,13 +8,15 @@ names that begin with "_" are helpers.
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import functools
+import gc
 import importlib
 import pkgutil
 import tomllib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -59,7 +61,7 @@ def parse(text: str, file: Path, *, image: str = "", lines: Sequence[int] = ()) 
     if len(text) > MAX_CHARACTERS:
         raise GateError(f"is longer than {MAX_CHARACTERS} characters: no ConfigMap holds such a script", file=file)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _no_collection():
             warnings.simplefilter("ignore")  # of the script's own, like an invalid escape
             tree = ast.parse(text)
     except SyntaxError as error:
@@ -67,6 +69,18 @@ def parse(text: str, file: Path, *, image: str = "", lines: Sequence[int] = ()) 
     except (ValueError, RecursionError, MemoryError) as error:
         raise GateError(f"is not valid Python: {error or 'nested too deeply'}", file=file) from error
     return Script(file=file, tree=tree, text=text, packages=_packages(text, file), image=image, lines=lines)
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """What a collection of garbage runs in the middle of a parse makes CPython 3.11 lose count of its depth: a SystemError."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _line(lines: Sequence[int], number: int) -> int:
