@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,7 @@ from gate import source as yaml_source
 from gate.model import GateError
 
 Schema = dict[str, Any]
+CODE = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]  # of what runs: the file may be another one a moment later
 SOURCES = Path(__file__).resolve().parent.parent / "schemas" / "sources.yaml"
 _QUANTITY = r"^[+-]?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE][+-]?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
 _FLAGS_INSIDE = re.compile(r"^(.+?)\(\?([ims]+)\)(.*)$", re.DOTALL)  # Go takes flags anywhere, Python at the beginning or for a group

@@ -42,8 +42,7 @@ def binary(name: str) -> Path:
 
 def schema_file(component: str, version: str) -> Path:
     """The file of the schemas of one version of one component; its name changes with the code that makes it."""
-    code = hashlib.sha256(Path(schemas.__file__).read_bytes()).hexdigest()[:12]
-    return cache() / "schemas" / code / f"{component}-{version}.json"
+    return cache() / "schemas" / schemas.CODE / f"{component}-{version}.json"
 
 
 def _binary_path(name: str) -> Path:
