@@ -72,6 +72,7 @@ def test_a_team_borrows_no_more_than_its_limit(teams: Teams) -> None:
     teams.robotics.wait("Kueue has looked", lambda: "maximum capacity (6)" in said(teams.robotics, "greedy"))
 
 
+@pytest.mark.long
 def test_what_is_urgent_stops_what_is_routine_in_the_same_queue(teams: Teams) -> None:
     vision = teams.vision
     vision.apply(*trainjob("routine", ONCE, workers=2, gpus=4, labels={PRIORITY: "routine"}))  # all there is: robotics lends
@@ -101,6 +102,7 @@ def a10g(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace
             yield namespace
 
 
+@pytest.mark.long
 def test_only_a_run_that_tolerates_spot_gets_it(a10g: Namespace) -> None:
     (template,) = [each for each in deployed("a10g/runs/on-spot") if each["kind"] == "TrainJob"]
     (job,) = template["spec"]["runtimePatches"][0]["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
@@ -112,6 +114,7 @@ def test_only_a_run_that_tolerates_spot_gets_it(a10g: Namespace) -> None:
         assert assigned["flavors"]["nvidia.com/gpu"] == f"{a10g.name}-{flavor}"
 
 
+@pytest.mark.long
 def test_nothing_overtakes_a_large_gang_that_waits(a10g: Namespace, teams: Teams) -> None:
     a10g.apply(*trainjob("first", HOLD, workers=3))
     holding(a10g, "first", workers=3)
@@ -183,6 +186,7 @@ def test_trainer_may_not_read_priority_classes_by_itself(cluster: Cluster) -> No
         assert json.loads(answer)["status"]["allowed"] is False
 
 
+@pytest.mark.long
 def test_of_two_gangs_that_wait_the_urgent_one_is_placed_first(l40s: Namespace) -> None:
     l40s.apply(*gang(l40s, "first", HOLD, gpus=2))
     holding(l40s, "first", workers=1)
@@ -197,6 +201,7 @@ def test_of_two_gangs_that_wait_the_urgent_one_is_placed_first(l40s: Namespace) 
     assert placed["urgent"] < placed["routine"]
 
 
+@pytest.mark.long
 def test_what_is_guaranteed_to_a_queue_is_kept_while_it_is_idle(l40s: Namespace) -> None:
     l40s.apply(*gang(l40s, "all-but-one", "", gpus=7, queue="default"))
     l40s.wait("it waits", lambda: waits(l40s, "all-but-one"))
