@@ -260,6 +260,11 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
         None,
         "It failed 9 s ago, and may not restart (maxRestarts 0): worker 0 (js-failed-worker-0-0-hf8gk) ended with status 1, and wrote nothing.",
     ),
+    "jobset-label-on-job": (
+        "kueue/label-place",
+        "queue/kueue-label-place",
+        "Kueue's queue label (lq) is on its Job template and not on the JobSet: Kueue queues each Job by itself, and stops again and again what JobSet starts.",
+    ),
     "jobset-held": (
         "kueue/never-fits",
         "queue/within-quota",

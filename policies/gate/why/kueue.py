@@ -44,11 +44,17 @@ def absent(run: Snapshot) -> Seen | None:
 
 @cause("kueue/label-place", "stuck", rule="queue/kueue-label-place")
 def label_place(run: Snapshot) -> Seen | None:
-    """The queue label is on the JobSet and not on the TrainJob"""
-    queue = label(run.jobset, QUEUE_NAME) if run.jobset else ""
+    """The queue label is below the object that Kueue looks at: on the JobSet of a TrainJob, on the Job of a JobSet"""
+    below = [run.jobset] if run.is_trainjob and run.jobset else run.jobs
+    queue = next((found for each in below if (found := label(each, QUEUE_NAME))), "")
     running = [pod for pod in run.pods if phase(pod) == "Running" and not get(pod, ("metadata", "deletionTimestamp"))]
     if not queue or run.queue or len(running) >= run.workers:
         return None
+    if not run.is_trainjob:
+        return Seen(
+            sentence=f"Kueue's queue label ({queue}) is on its Job template and not on the JobSet: Kueue queues each Job by itself, and "
+            "stops again and again what JobSet starts."
+        )
     return Seen(
         sentence=f"Kueue's queue label ({queue}) is on its JobSet and not on the TrainJob: Kueue suspends what Trainer starts again and "
         f"again."

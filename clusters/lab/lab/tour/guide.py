@@ -136,7 +136,7 @@ class Guide:
     def go(self, steps: Sequence[Step], *, keep: bool) -> None:
         """Does these steps and what they need, and removes what they made, whatever happens. Raises GateError."""
         wanted = _with_needs(steps)
-        where = f"{len(wanted)} steps in the namespace {NAMESPACE} of {self._server()}"
+        where = f"{_steps(wanted)} in the namespace {NAMESPACE} of {self._server()}"
         self.console.print(Text(f"The tour of JobSet and Kueue: {where}", style="bold"))
         self._fit(wanted)
         self.clean()
@@ -260,7 +260,7 @@ class Guide:
         for step, seconds in times:
             file = str(self.output / step.writes) if step.writes else ""
             self.console.print(Text(f"✓ {step.title():<52} {seconds:>4.0f} s  {file}".rstrip()), soft_wrap=True)
-        self.console.print(Text(f"{len(times)} steps in {sum(seconds for _, seconds in times):.0f} s", style="bold"))
+        self.console.print(Text(f"{_steps(times)} in {sum(seconds for _, seconds in times):.0f} s", style="bold"))
 
 
 def lacking(look: Look, output: Path) -> list[tuple[Step, list[str]]]:
@@ -299,6 +299,10 @@ def explained(reader: Reader, called: str, *, short: bool = False) -> str:
     if not short:
         return report.as_text(run, found)
     return f"{called}: {clean(found.sentence)} {clean(' '.join(found.evidence[:1]))}".strip()
+
+
+def _steps(them: Sequence[object]) -> str:
+    return f"{len(them)} step{'' if len(them) == 1 else 's'}"
 
 
 def _with_needs(steps: Sequence[Step]) -> list[Step]:

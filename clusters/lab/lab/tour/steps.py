@@ -547,6 +547,9 @@ class QueueLabel(Step):
         if times < 2:
             yield f"its pod was made {times} times so far"
 
+    def tell(self, guide: Guide) -> None:
+        guide.why("label-on-job")
+
     def finish(self, guide: Guide) -> None:
         guide.delete("jobset", *self.about)
 
