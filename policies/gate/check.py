@@ -24,6 +24,7 @@ from gate import (
     rules,
     schemas,
     scripts,
+    source,
     validate,
     waivers,
 )
@@ -58,7 +59,7 @@ class Target:
 def repository(start: Path) -> Path:
     """The nearest folder upwards that has clusters/, else the folder itself."""
     folder = start if start.is_dir() else start.parent
-    return next((path for path in (folder, *folder.parents) if (path / "clusters").is_dir()), folder)
+    return source.repository(folder) or folder
 
 
 def targets(root: Path, paths: Sequence[Path], cluster: str | None) -> list[Target]:

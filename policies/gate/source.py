@@ -152,8 +152,13 @@ def read_text(file: Path) -> str:
 
 def leads_out(file: Path) -> bool:
     """Whether a file stands in a repository (the nearest folder upwards that has clusters/) and its content does not."""
-    home = next((folder for folder in file.absolute().parents if (folder / "clusters").is_dir()), None)
+    home = repository(file.absolute().parent)
     return home is not None and not file.resolve().is_relative_to(home.resolve())
+
+
+def repository(folder: Path) -> Path | None:
+    """The nearest folder that has clusters/, from this one upwards."""
+    return next((path for path in (folder, *folder.parents) if (path / "clusters").is_dir()), None)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -48,7 +48,7 @@ below(name, prefix) if name == prefix
 below(name, prefix) if startswith(name, sprintf("%s/", [prefix]))
 
 # The name without tag and digest, with its registry.
-full(image) := with_registry(regex.replace(split(image, "@")[0], `:[^:/]*$`, ""))
+full(image) := with_registry(regex.replace(lib.without_digest(image), `:[^:/]*$`, ""))
 
 # What stands before the first slash is a registry if it looks like a host.
 with_registry(name) := name if {

@@ -31,33 +31,27 @@ report contains lib.in_workload(g.workload, path, sprintf("image %s is for %s by
 	some g in all
 	some c in lib.pod_containers(g)
 	named := architecture(c.container.image)
-	some pool in holding(g)
+	some pool in pools.holding(g)
 	pool.architecture != named
 	path := array.concat(c.path, ["image"])
 }
 
 report contains lib.in_workload(g.workload, lib.pod_path(g, ["nodeSelector"]), sprintf("the pods of %s may land on pools of several architectures (%s): every image must be built for all of them", [g.pod.name, concat(", ", sort(told))])) if {
 	some g in all
-	told := {sprintf("%s: %s", [pool.pool, pool.architecture]) | some pool in holding(g)}
-	count({pool.architecture | some pool in holding(g)}) > 1
+	told := {sprintf("%s: %s", [pool.pool, pool.architecture]) | some pool in pools.holding(g)}
+	count({pool.architecture | some pool in pools.holding(g)}) > 1
 	every c in lib.pod_containers(g) { not architecture(c.container.image) }
 }
 
 all := [{"workload": w, "pod": pod} | some w in queueing.here; some pod in w.pods]
 
-# Pools with a place for one pod at least.
-holding(g) := [pool | some pool in pools.open(g); pools.per_node(pool, g.pod) > 0]
-
 architecture(image) := names[found] if {
-	found := regex.find_all_string_submatch_n(`[-_.](amd64|x86_64|x86-64|arm64|aarch64)$`, tag(image), 1)[0][1]
+	found := regex.find_all_string_submatch_n(`[-_.](amd64|x86_64|x86-64|arm64|aarch64)$`, lib.without_digest(image), 1)[0][1]
 }
 
 architecture(image) := {"amd64": "amd64", "arm64v8": "arm64"}[part] if {
-	not regex.match(`[-_.](amd64|x86_64|x86-64|arm64|aarch64)$`, tag(image))
+	not regex.match(`[-_.](amd64|x86_64|x86-64|arm64|aarch64)$`, lib.without_digest(image))
 	part := split(trim_prefix(image, "docker.io/"), "/")[0]
 }
 
 names := {"amd64": "amd64", "x86_64": "amd64", "x86-64": "amd64", "arm64": "arm64", "aarch64": "arm64"}
-
-# The name with its tag and without its digest.
-tag(image) := split(image, "@")[0]

@@ -35,8 +35,7 @@ report contains lib.in_workload(w, array.concat(c.path, ["image"]), message) if 
 	some c in lib.pod_containers(g)
 	lib.container_request(c.container, "nvidia.com/gpu") > 0
 	cuda := major(c.container.image)
-	some pool in pools.open(g)
-	pools.per_node(pool, pod) > 0
+	some pool in pools.holding(g)
 	to_number(split(pool.driver, ".")[0]) < oldest[cuda]
 	message := sprintf("image %s has CUDA %d, which needs driver %d or newer, and pool %s has %s", [c.container.image, cuda, oldest[cuda], pool.pool, pool.driver])
 }
@@ -45,21 +44,18 @@ oldest := {11: 450, 12: 525, 13: 580}
 
 # The major version of CUDA that an image's name tells.
 major(image) := to_number(found) if {
-	found := regex.find_all_string_submatch_n(`(?:^|[^a-z])cuda[-_.:v]?(1[1-3])(?:[^0-9]|$)`, name(image), 1)[0][1]
+	found := regex.find_all_string_submatch_n(`(?:^|[^a-z])cuda[-_.:v]?(1[1-3])(?:[^0-9]|$)`, lib.without_digest(image), 1)[0][1]
 }
 
 major(image) := to_number(found) if {
-	not contains(name(image), "cuda")
-	found := regex.find_all_string_submatch_n(`[-_.:]cu(1[1-3])[0-9](?:[^0-9]|$)`, name(image), 1)[0][1]
+	not contains(lib.without_digest(image), "cuda")
+	found := regex.find_all_string_submatch_n(`[-_.:]cu(1[1-3])[0-9](?:[^0-9]|$)`, lib.without_digest(image), 1)[0][1]
 }
 
 # TensorFlow's own images: CUDA 11 from 2.4 to 2.14, 12 from 2.15.
 major(image) := version if {
-	regex.match(`^(docker\.io/)?tensorflow/tensorflow:2\.[0-9]+\.[0-9]+-gpu(-jupyter)?$`, name(image))
-	minor := to_number(split(split(name(image), ":")[1], ".")[1])
+	regex.match(`^(docker\.io/)?tensorflow/tensorflow:2\.[0-9]+\.[0-9]+-gpu(-jupyter)?$`, lib.without_digest(image))
+	minor := to_number(split(split(lib.without_digest(image), ":")[1], ".")[1])
 	version := {true: 12, false: 11}[minor >= 15]
 	minor >= 4
 }
-
-# The name with its tag and without its digest.
-name(image) := split(image, "@")[0]

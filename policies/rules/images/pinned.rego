@@ -111,6 +111,6 @@ is_placeholder(image) if {
 is_placeholder(image) if regex.match(`[<>${}]`, image)
 
 # The tag: after the last colon, unless that one belongs to the registry's port.
-tag(image) := concat("", array.slice(split(last_part(split(image, "@")[0]), ":"), 1, 2))
+tag(image) := concat("", array.slice(split(last_part(lib.without_digest(image)), ":"), 1, 2))
 
 last_part(image) := parts[count(parts) - 1] if parts := split(image, "/")

@@ -173,6 +173,32 @@ restarts_in_place(workload) if {
 
 max_int32 := 2147483647
 
+# --- labels and images ------------------------------------------------------------------------------------------
+
+# Whether an expression of matchExpressions says no to a label's value, null where there is no such label.
+unmet(e, value) if {
+	e.operator == "In"
+	not value in e.values
+}
+
+unmet(e, value) if {
+	e.operator == "NotIn"
+	value in e.values
+}
+
+unmet(e, value) if {
+	e.operator == "Exists"
+	value == null
+}
+
+unmet(e, value) if {
+	e.operator == "DoesNotExist"
+	value != null
+}
+
+# The name of an image with its tag and without its digest.
+without_digest(image) := split(image, "@")[0]
+
 # --- quantities -------------------------------------------------------------------------------------------------
 
 # A Kubernetes quantity as a number: 2, "2", "500m", "3600Gi". Undefined where it is none.

@@ -15,7 +15,7 @@ unmet(selector, namespace) := array.concat(
 	[sprintf("%s %s %s", [e.key, e.operator, concat(",", object.get(e, "values", []))]) |
 		some e in selector.matchExpressions
 		known(namespace, e.key)
-		fails(e, object.get(labels(namespace), e.key, null))
+		lib.unmet(e, object.get(labels(namespace), e.key, null))
 	],
 )
 
@@ -29,23 +29,3 @@ manifests(namespace) := [o | some o in lib.objects("", "Namespace"); o.metadata.
 known(_, "kubernetes.io/metadata.name")
 
 known(namespace, _) if count(manifests(namespace)) > 0
-
-fails(e, value) if {
-	e.operator == "In"
-	not value in e.values
-}
-
-fails(e, value) if {
-	e.operator == "NotIn"
-	value in e.values
-}
-
-fails(e, value) if {
-	e.operator == "Exists"
-	value == null
-}
-
-fails(e, value) if {
-	e.operator == "DoesNotExist"
-	value != null
-}

@@ -155,21 +155,6 @@ possible(r, given) if unknown(r.key, given)
 possible(r, given) if holds(r, given)
 
 holds(r, given) if {
-	r.operator == "In"
-	given[r.key] in r.values
-}
-
-holds(r, given) if {
-	r.operator == "NotIn"
-	not object.get(given, r.key, null) in r.values
-}
-
-holds(r, given) if {
-	r.operator == "Exists"
-	r.key in object.keys(given)
-}
-
-holds(r, given) if {
-	r.operator == "DoesNotExist"
-	not r.key in object.keys(given)
+	r.operator in {"In", "NotIn", "Exists", "DoesNotExist"}
+	not lib.unmet(r, object.get(given, r.key, null))
 }

@@ -18,6 +18,9 @@ open(g) := [pool |
 	count(_obstacles(pool, g, way)) == 0
 ]
 
+# Those of them that have a place for one pod at least.
+holding(g) := [pool | some pool in open(g); per_node(pool, g.pod) > 0]
+
 # Why a pool takes no pod of a template; empty where it may.
 obstacles(pool, g) := set() if {
 	some way in ways(g)
@@ -46,6 +49,19 @@ flavors(workload) := found if {
 	found := [object.union({"spec": {}}, flavor) | some flavor in lib.objects("kueue.x-k8s.io", "ResourceFlavor"); flavor.metadata.name in names]
 	count(found) == count(names)
 } else := []
+
+# Where a pod template says which nodes it wants.
+place(g) := ["nodeSelector"] if lib.pod_spec(g).nodeSelector
+
+place(g) := ["affinity", "nodeAffinity"] if {
+	not lib.pod_spec(g).nodeSelector
+	lib.pod_spec(g).affinity.nodeAffinity
+}
+
+place(g) := ["tolerations"] if {
+	not lib.pod_spec(g).nodeSelector
+	not lib.pod_spec(g).affinity.nodeAffinity
+}
 
 # --- labels -----------------------------------------------------------------------------------------------------
 
@@ -81,27 +97,7 @@ mismatch(pool, key, value) := sprintf("its nodes have no label %s, and %s is ask
 _fails(pool, term) if {
 	some e in term.matchExpressions
 	known(pool, e.key)
-	unmet(e, object.get(labels(pool), e.key, null))
-}
-
-unmet(e, value) if {
-	e.operator == "In"
-	not value in e.values
-}
-
-unmet(e, value) if {
-	e.operator == "NotIn"
-	value in e.values
-}
-
-unmet(e, value) if {
-	e.operator == "Exists"
-	value == null
-}
-
-unmet(e, value) if {
-	e.operator == "DoesNotExist"
-	value != null
+	lib.unmet(e, object.get(labels(pool), e.key, null))
 }
 
 # Whether labels surely select no pool at all.
@@ -125,14 +121,18 @@ _tainted_out(pool, g, way) := {sprintf("its taint %s is not tolerated", [taint_t
 	some taint in pool.taints
 	taint.effect in {"NoSchedule", "NoExecute"}
 	not g.pod.requests[taint.key]
-	every toleration in array.concat(object.get(lib.pod_spec(g), "tolerations", []), way.tolerations) {
-		not tolerates(toleration, taint)
-	}
+	not tolerated(g, way.tolerations, taint)
 }
 
 taint_text(taint) := sprintf("%s=%s:%s", [taint.key, taint.value, taint.effect])
 
 taint_text(taint) := sprintf("%s:%s", [taint.key, taint.effect]) if not taint.value
+
+# Whether the pods of a template tolerate a taint, with what a flavor adds to their own tolerations.
+tolerated(g, added, taint) if {
+	some toleration in array.concat(object.get(lib.pod_spec(g), "tolerations", []), added)
+	tolerates(toleration, taint)
+}
 
 tolerates(toleration, taint) if {
 	object.get(toleration, "effect", "") in {"", taint.effect}

@@ -26,7 +26,7 @@ import data.lib
 import data.lib.pools
 import data.lib.queueing
 
-report contains lib.in_workload(w, lib.pod_path(g, place(g)), message) if {
+report contains lib.in_workload(w, lib.pod_path(g, pools.place(g)), message) if {
 	count(input.cluster.nodes) > 0
 	some w in queueing.here
 	not no_flavor_has_nodes(w)
@@ -45,16 +45,4 @@ report contains lib.in_workload(w, lib.pod_path(g, place(g)), message) if {
 no_flavor_has_nodes(w) if {
 	count(pools.flavors(w)) > 0
 	every flavor in pools.flavors(w) { pools.nowhere(object.get(flavor.spec, "nodeLabels", {})) }
-}
-
-place(g) := ["nodeSelector"] if lib.pod_spec(g).nodeSelector
-
-place(g) := ["affinity", "nodeAffinity"] if {
-	not lib.pod_spec(g).nodeSelector
-	lib.pod_spec(g).affinity.nodeAffinity
-}
-
-place(g) := ["tolerations"] if {
-	not lib.pod_spec(g).nodeSelector
-	not lib.pod_spec(g).affinity.nodeAffinity
 }

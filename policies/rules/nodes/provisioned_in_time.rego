@@ -43,10 +43,9 @@ report contains object.union(finding(g, patience.variable, message), {"severity"
 	not started_together(g)
 	patience := patience_of(g)
 	late := [pool |
-		some pool in pools.open(g)
+		some pool in pools.holding(g)
 		pool.maxCount > pool.count
 		pool.provisioningSeconds > patience.seconds
-		pools.per_node(pool, g.pod) > 0
 	]
 	count(late) > 0
 	message := sprintf("workers wait %v s for one another, and a new node of %s: those that start first give up", [

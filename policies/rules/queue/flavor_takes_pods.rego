@@ -28,7 +28,7 @@ import data.lib
 import data.lib.pools
 import data.lib.queueing
 
-report contains lib.in_workload(w, lib.pod_path(g, place(g)), message) if {
+report contains lib.in_workload(w, lib.pod_path(g, pools.place(g)), message) if {
 	some w in queueing.runs
 	queue := queueing.cluster_queue(w)
 	count(pools.flavors(w)) > 0
@@ -50,9 +50,7 @@ flavor(g, name) := [f | some f in pools.flavors(g.workload); f.metadata.name == 
 untolerated(g, name) := {sprintf("its taint %s is not tolerated", [pools.taint_text(taint)]) |
 	some taint in flavor(g, name).spec.nodeTaints
 	taint.effect in {"NoSchedule", "NoExecute"}
-	every toleration in array.concat(object.get(lib.pod_spec(g), "tolerations", []), object.get(flavor(g, name).spec, "tolerations", [])) {
-		not pools.tolerates(toleration, taint)
-	}
+	not pools.tolerated(g, object.get(flavor(g, name).spec, "tolerations", []), taint)
 }
 
 # The labels that any flavor of the group has; Kueue looks at no others.
@@ -75,7 +73,7 @@ mismatched(g, group, name) := union({
 fails(term, labels, allowed) if {
 	some e in term.matchExpressions
 	e.key in allowed
-	pools.unmet(e, object.get(labels, e.key, null))
+	lib.unmet(e, object.get(labels, e.key, null))
 }
 
 # A flavor with a topology takes only pods that ask for one, unless all flavors of the queue have one.
@@ -84,16 +82,4 @@ only_topology(g, name) := {"it takes only pods with a topology request" |
 	not queueing.asks_for_topology(g)
 	some other in pools.flavors(g.workload)
 	not other.spec.topologyName
-}
-
-place(g) := ["nodeSelector"] if lib.pod_spec(g).nodeSelector
-
-place(g) := ["affinity", "nodeAffinity"] if {
-	not lib.pod_spec(g).nodeSelector
-	lib.pod_spec(g).affinity.nodeAffinity
-}
-
-place(g) := ["tolerations"] if {
-	not lib.pod_spec(g).nodeSelector
-	not lib.pod_spec(g).affinity.nodeAffinity
 }
