@@ -65,11 +65,7 @@ def busybox(name: str) -> Image:
     def fill(tar: tarfile.TarFile) -> None:
         _add_folder(tar, "tmp", 0o1777)
         _add_programs(tar, {"bin/busybox": doctor.BUSYBOX.resolve()})
-        for link in links:
-            info = tarfile.TarInfo(f"bin/{link}")
-            info.type, info.linkname = tarfile.SYMTYPE, "busybox"
-            if link != "busybox":
-                tar.addfile(info)
+        _add_links(tar, "bin/busybox", [link for link in links if link != "busybox"])
 
     return Image(name=name, made_from=_digest(f"links {doctor.BUSYBOX.read_bytes()!r}".encode()), fill=fill, entrypoint=["sh"], user="0:0")
 
@@ -106,10 +102,7 @@ def _argocd(name: str) -> Image:
         for folder in ("home/argocd", "app/config/gpg/keys"):
             _add_folder(tar, folder, 0o775, _ARGOCD_USER)
         _add_programs(tar, files)
-        for program in (*programs, "argocd-k8s-auth", "argocd-cmp-server"):
-            info = tarfile.TarInfo(f"usr/local/bin/{program}")
-            info.type, info.linkname = tarfile.SYMTYPE, "argocd"
-            tar.addfile(info)
+        _add_links(tar, "usr/local/bin/argocd", (*programs, "argocd-k8s-auth", "argocd-cmp-server"))
         _add_file(tar, "etc/passwd", f"root:x:0:0::/root:/bin/sh\nargocd:x:{_ARGOCD_USER}:{_ARGOCD_USER}::/home/argocd:/bin/sh\n".encode())
 
     made_from = _digest(f"{_named(files)} {_SUITE} {_ARGOCD}".encode())
@@ -265,6 +258,15 @@ def _add_programs(tar: tarfile.TarFile, files: Mapping[str, Path]) -> None:
         info.mode, info.uid, info.gid = 0o755, 0, 0
         with source.open("rb") as content:
             tar.addfile(info, content)
+
+
+def _add_links(tar: tarfile.TarFile, program: str, names: Sequence[str]) -> None:
+    """Further names of a program, beside it."""
+    folder, _, target = program.rpartition("/")
+    for name in names:
+        info = tarfile.TarInfo(f"{folder}/{name}")
+        info.type, info.linkname = tarfile.SYMTYPE, target
+        tar.addfile(info)
 
 
 def _named(files: Mapping[str, Path]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shlex
 import tempfile
@@ -34,9 +35,7 @@ _MARK = "training.gitops/tour"
 _NEEDED = 4  # GPUs: the quota of three, and one that a mistake takes past it
 _SECONDS = 300.0  # that a cluster is given for one thing; images may have to be fetched
 _SHARED = ("clusterqueues.kueue.x-k8s.io", "resourceflavors.kueue.x-k8s.io", "queues.scheduling.volcano.sh")
-_GROUPS = {"jobset.x-k8s.io": "JobSet", "kueue.x-k8s.io": "Kueue"}
-_TRAINER = {"trainer.kubeflow.org": "Trainer"}
-_MORE = {"trainjobs-kueue": _TRAINER, "trainjobs-volcano": {**_TRAINER, "scheduling.volcano.sh": "Volcano"}}
+_PROJECTS = {"jobset.x-k8s.io": "JobSet", "kueue.x-k8s.io": "Kueue"}  # by API group: what every step needs
 
 
 class Guide:
@@ -109,11 +108,8 @@ class Guide:
         """Shows what the gate says of a file of the tour, and goes on."""
         self.console.print(Text(f"  $ gate check {_shown(file)}", style="cyan"))
         facts = str(HERE / "cluster.yaml")
-        setup, (target,) = check.targets(ROOT, [FOLDER / "setup.yaml"], facts)[0], check.targets(ROOT, [FOLDER / file], facts)
-        judged = check.Target(
-            name=target.name, kind=target.kind, path=target.path, units=target.units, beside=setup.units, facts=target.facts
-        )
-        self._indented(findings.render(check.check(ROOT, [judged])))
+        setup, target = check.targets(ROOT, [FOLDER / "setup.yaml", FOLDER / file], facts)
+        self._indented(findings.render(check.check(ROOT, [dataclasses.replace(target, beside=setup.units)])))
 
     def why(self, called: str) -> None:
         """Shows what `gate why` says of a run."""
@@ -172,8 +168,7 @@ class Guide:
             raise LabError(f"step {step.name} ({step.title()}): {error}{said}") from error
         for words in step.shows:
             self._indented(self.run(*words))
-        if tell := getattr(step, "tell", None):
-            tell(self)
+        step.tell(self)
         step.finish(self)
 
     def _write(self, step: Step) -> None:
@@ -195,14 +190,14 @@ class Guide:
 
     def _fit(self, steps: Sequence[Step]) -> None:
         """Raises LabError where the cluster lacks what the steps need, before anything is made."""
-        needed = dict(_GROUPS)
+        needed = dict(_PROJECTS)
         for step in steps:
-            needed |= _MORE.get(step.name, {})
+            needed |= step.projects
         for group, project in needed.items():
             if not self._reader.knows(group):
                 raise LabError(f"{self._server()} has no {project} (no API group {group}): `lab up{self._words}` installs it")
         self._own()
-        if not any(step in STEPS[5:] for step in steps):
+        if not any(step.queued for step in steps):
             return
         total, _, _ = free_gpus(self.look())
         if total < _NEEDED:

@@ -34,6 +34,8 @@ class Step:
     needs: ClassVar[tuple[str, ...]] = ()  # names of the steps whose objects it uses
     about: ClassVar[tuple[str, ...]] = ()  # the JobSets and TrainJobs that are asked when it fails
     shows: ClassVar[tuple[tuple[str, ...], ...]] = ()  # words of kubectl, once it is done
+    projects: ClassVar[dict[str, str]] = {}  # what it needs besides JobSet and Kueue, by API group
+    queued: ClassVar[bool] = False  # it goes through a queue: the GPUs that are given out there have to be free
 
     def title(self) -> str:
         return (type(self).__doc__ or "").partition("\n")[0]
@@ -57,6 +59,9 @@ class Step:
     def written(self, text: str, look: Look) -> Iterable[str]:
         """What is wrong with the file."""
         return ()
+
+    def tell(self, guide: Guide) -> None:
+        """Says more, once it is done."""
 
     def finish(self, guide: Guide) -> None:
         """Removes what no later step is about."""
@@ -302,6 +307,7 @@ class _Queued(_JobSet):
     """A JobSet in the queue."""
 
     gpus = 1
+    queued = True
 
     def shape(self, jobset: Manifest) -> Iterator[str]:
         yield from super().shape(jobset)
@@ -471,6 +477,7 @@ class BackoffLimit(Step):
     """
 
     name = "backoff-limit"
+    queued = True
     manifests = ("mistakes/replaced-alone.yaml", "mistakes/restarted-in-place.yaml")
     about = ("replaced-alone", "restarted-in-place")
     shows = (("get", "jobsets", "replaced-alone", "restarted-in-place", _COUNTS), ("get", "jobs"), _ATTEMPTS)
@@ -558,6 +565,8 @@ class _TrainJobs(Step):
     """The same two gangs as TrainJobs."""
 
     kind: ClassVar[str]  # where the reason stands
+    projects: ClassVar = {"trainer.kubeflow.org": "Trainer"}
+    queued = True
 
     def start(self, guide: Guide) -> None:
         guide.judge(self.manifests[0])
@@ -611,6 +620,7 @@ class UnderVolcano(_TrainJobs):
     """
 
     name = "trainjobs-volcano"
+    projects: ClassVar = {**_TrainJobs.projects, "scheduling.volcano.sh": "Volcano"}
     manifests = ("trainjobs/volcano.yaml",)
     about = ("volcano-of-3", "volcano-of-5")
     kind = "events of the PodGroup"
