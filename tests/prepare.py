@@ -13,7 +13,7 @@ from rich.console import Console
 
 from gate.model import GateError
 from lab import binaries, doctor
-from tests.lab import kwok
+from tests.lab import programs
 from tests.oracle import build
 from tests.training import environments, pods
 
@@ -26,7 +26,7 @@ def main() -> int:
         pods.coredns()
         if not doctor.faults():
             binaries.build(Console(stderr=True))
-            kwok.binary()
+            programs.binary("kwok")
         for version in environments.VERSIONS:
             environments.install(version)
     except (GateError, pods.PodsUnavailable, environments.EnvironmentUnavailable) as error:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,9 +18,9 @@ import yaml
 from gate import render
 from lab import binaries
 from tests.conftest import ROOT
-from tests.lab import kwok
+from tests.lab import programs
 from tests.lab.conftest import own, present
-from tests.lab.live import JOBSET_NAME, Cluster, Manifest, Namespace, deployed, surroundings, trainjob
+from tests.lab.live import JOBSET_NAME, Cluster, Manifest, Namespace, deployed, running, surroundings, trainjob
 
 RACK, LEAF, PRETENDED = "network.topology.nvidia.com/spine", "network.topology.nvidia.com/leaf", "example.com/pretended"
 NODES = {"small-0": "small", "large-0": "large", "large-1": "large"}
@@ -96,7 +95,7 @@ def place(cluster: Cluster, request: pytest.FixtureRequest, tmp_path_factory: py
         f"--config={folder / 'stages.yaml'}",
         f"--manage-nodes-with-label-selector={PRETENDED}=true",
     ]
-    with present(cluster, *nodes), running([kwok.binary(), *words], folder / "kwok.log"):
+    with present(cluster, *nodes), running([programs.binary("kwok"), *words], folder / "kwok.log"):
         cluster.kubectl("wait", "node", f"--selector={PRETENDED}", "--for=condition=Ready", "--timeout=60s")
         with own(cluster, request) as namespace:
             yield namespace
@@ -222,19 +221,6 @@ def stock_scheduler(place: Namespace, folder: Path) -> list[str | Path]:
     kubeconfig.write_text(yaml.safe_dump(access), encoding="utf-8")
     words = [f"--kubeconfig={kubeconfig}", f"--scheduler-name={STOCK}", f"--scheduler-conf={folder / 'scheduler.conf'}"]
     return [binaries.binary("volcano-scheduler"), *words, "--leader-elect=false", "--cache-dumper=false"]
-
-
-@contextlib.contextmanager
-def running(command: list[str | Path], log: Path) -> Iterator[None]:
-    """A program that runs meanwhile; one that ends by itself fails what needs it, with its log."""
-    with log.open("wb") as sink:
-        process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=sink, stderr=sink)
-        try:
-            yield
-            assert process.poll() is None, log.read_text(encoding="utf-8")[-3000:]
-        finally:
-            process.kill()
-            process.wait()
 
 
 @contextlib.contextmanager

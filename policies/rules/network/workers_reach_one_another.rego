@@ -3,8 +3,8 @@
 # description: |
 #   A pod that some NetworkPolicy selects gets only what one of its policies lets through. Workers need one another on
 #   every port (NCCL takes any) and DNS to find one another, and where pods report their progress, Trainer's status server
-#   (10443). What is dropped is not refused: each worker waits for the others until the run times out. Data and
-#   checkpoints on a claim need nothing, since the node mounts them.
+#   (10443). What is not let through is dropped, by some networks refused; each worker tries until the run times out. Data
+#   and checkpoints on a claim need nothing, since the node mounts them.
 # related_resources:
 # - ref: https://kubernetes.io/docs/concepts/services-networking/network-policies/
 #   description: policies add up, and what none allows is dropped
@@ -15,6 +15,9 @@
 #   - "discovery times out although every pod runs"
 #   - "NCCL WARN … connect to … Connection timed out"
 #   seen:
+#   - "lab: tests/lab/test_network_policies.py::test_with_the_policy_of_gate_new_the_workers_reach_one_another"
+#   - "lab: tests/lab/test_network_policies.py::test_workers_that_a_policy_keeps_apart_wait_until_they_give_up"
+#   - "lab: tests/lab/test_network_policies.py::test_with_some_ports_alone_they_start_and_never_reach_one_another"
 #   - "source: kubernetes staging/src/k8s.io/api/networking/v1/types.go"
 #   - "source: trainer pkg/apis/config/v1alpha1/defaults.go"
 #   severity: error

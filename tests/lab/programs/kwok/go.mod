@@ -1,5 +1,5 @@
 // KWOK, the fake nodes of the tests of topologies: the version stands here and nowhere else.
-module tests/kwok
+module tests/lab/programs/kwok
 
 go 1.26.0
 
