@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,25 @@ def present(cluster: Cluster, *objects: Manifest) -> Iterator[None]:
         yield
     finally:
         cluster.kubectl("delete", "--ignore-not-found", "--wait=false", "--filename=-", given=yaml.safe_dump_all(objects))
+
+
+@contextlib.contextmanager
+def devices(cluster: Cluster, resource: str, count: int) -> Iterator[Callable[[int], None]]:
+    """The node has so many of an extended resource meanwhile, and as many as this is called with, as if a node came up."""
+
+    def patch(operation: Manifest) -> None:
+        parts = [f"/status/{part}/{resource.replace('/', '~1')}" for part in ("capacity", "allocatable")]
+        changes = json.dumps([{"path": path, **operation} for path in parts])  # of the second the kubelet would think by itself, later
+        cluster.kubectl("patch", "node", model.NODE, "--subresource=status", "--type=json", f"--patch={changes}")
+
+    def room(count: int) -> None:
+        patch({"op": "add", "value": str(count)})
+
+    room(count)
+    try:
+        yield room
+    finally:
+        patch({"op": "remove"})
 
 
 @pytest.fixture

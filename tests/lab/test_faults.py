@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from supervisor.xmlrpc import SupervisorTransport
 
-from lab import model
+from tests.lab.conftest import devices
 from tests.lab.live import JOBSET_NAME, Cluster, Manifest, Namespace, trainjob
 
 pytestmark = pytest.mark.lab
@@ -73,19 +73,9 @@ def shared(namespace: Namespace) -> Iterator[Path]:
 
 @pytest.fixture
 def places(cluster: Cluster) -> Iterator[Callable[[int], None]]:
-    """The node has room for one pod that asks for a PLACE; then for as many as this is called with, as if a node came up."""
-
-    def patch(operation: Manifest) -> None:
-        path = f"/status/capacity/{PLACE.replace('/', '~1')}"
-        words = ("--subresource=status", "--type=json", f"--patch={json.dumps([{'path': path, **operation}])}")
-        cluster.kubectl("patch", "node", model.NODE, *words)
-
-    def room(count: int) -> None:
-        patch({"op": "add", "value": str(count)})
-
-    room(1)
-    yield room
-    patch({"op": "remove"})
+    """The node has room for one pod that asks for a PLACE; then for as many as this is called with."""
+    with devices(cluster, PLACE, 1) as room:
+        yield room
 
 
 @pytest.fixture

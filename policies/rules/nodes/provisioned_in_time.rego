@@ -14,9 +14,12 @@
 #   symptoms:
 #   - "workers give up while the autoscaler still makes nodes"
 #   - "not started after 900 s (TF_DISCOVERY_TIMEOUT)"
+#   - "worker 0 refuses: at its deadline, … of … workers, waiting for index …"
 #   severity: warning
 #   needs: cluster
 #   seen:
+#   - "lab: tests/lab/test_nodes.py::test_workers_that_give_up_before_a_node_comes_cost_restarts_and_the_run"
+#   - "lab: tests/lab/test_faults.py::test_all_wait_for_a_worker_that_comes_late"
 #   - "source: kueue pkg/controller/admissionchecks/provisioning/controller.go"
 #   - "source: kueue pkg/scheduler/flavorassigner/tas_flavorassigner.go"
 #   - "source: volcano pkg/scheduler/plugins/gang/gang.go"

@@ -10,6 +10,8 @@
 #   severity: error
 #   needs: cluster
 #   seen:
+#   - "lab: tests/lab/test_nodes.py::test_pods_that_no_node_takes_hold_their_quota_and_wait"
+#   - "lab: tests/lab/test_nodes.py::test_a_flavor_of_no_nodes_that_has_a_topology_admits_nothing"
 #   - "source: kueue pkg/podset/podset.go"
 #   fix: "Write labels that the nodes of a pool have, or write the pool's labels into cluster.yaml."
 #   example: |

@@ -14,6 +14,7 @@
 #   severity: warning
 #   needs: cluster
 #   seen:
+#   - "lab: tests/lab/test_nodes.py::test_runs_that_are_admitted_above_the_nodes_hold_devices_and_wait_for_each_other"
 #   - "source: kueue pkg/cache/scheduler/clusterqueue.go"
 #   - "source: kueue pkg/scheduler/flavorassigner/flavorassigner.go"
 #   fix: "Let the nominalQuotas of a flavor together be no more than its nodes have, or give the flavor a topology."
