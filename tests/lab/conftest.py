@@ -21,12 +21,17 @@ from tests.lab.live import Cluster, Manifest, Namespace, surroundings
 _WHAT = "trainjobs,jobsets,jobs,pods,workloads,podgroups,localqueues,events"
 
 
-@pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
-    """The lab of this checkout; it is left up where it was up before."""
+def can_hold_a_lab() -> None:
+    """Skips or fails a test where the machine can hold no lab."""
     if faults := doctor.faults():
         reason = "; ".join(faults)
         pytest.fail(reason) if os.environ.get("LAB") == "required" else pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """The lab of this checkout; it is left up where it was up before."""
+    can_hold_a_lab()
     mine = model.lab()
     before = mine.kubeconfig.exists()
     engine.up(mine, Console(stderr=True), push=False)
@@ -67,6 +72,19 @@ def present(cluster: Cluster, *objects: Manifest) -> Iterator[None]:
         yield
     finally:
         cluster.kubectl("delete", "--ignore-not-found", "--wait=false", "--filename=-", given=yaml.safe_dump_all(objects))
+
+
+@contextlib.contextmanager
+def running(command: list[str | Path], log: Path) -> Iterator[None]:
+    """A program that runs meanwhile; one that ends by itself fails what needs it, with its log."""
+    with log.open("wb") as sink:
+        process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=sink, stderr=sink)
+        try:
+            yield
+            assert process.poll() is None, log.read_text(encoding="utf-8")[-3000:]
+        finally:
+            process.kill()
+            process.wait()
 
 
 @contextlib.contextmanager

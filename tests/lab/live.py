@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -56,7 +55,7 @@ class Cluster:
         return ""
 
     def apply(self, *objects: Manifest, words: tuple[str, ...] = ()) -> None:
-        self.kubectl("apply", "--server-side", "--filename=-", *words, given=yaml.safe_dump_all(objects))
+        self.kubectl("apply", "--server-side", "--filename=-", *words, given=yaml.dump_all(objects, Dumper=yaml.CSafeDumper))
 
     def wait(self, what: str, reached: Callable[[], bool], seconds: float = 180) -> None:
         """Returns when `reached` is true; the deadline is for what will never come, not a measure of speed."""
@@ -272,19 +271,6 @@ def trainjob(
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": code},
         {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": name, "labels": wanted}, "spec": spec},
     ]
-
-
-@contextlib.contextmanager
-def running(command: list[str | Path], log: Path) -> Iterator[None]:
-    """A program that runs meanwhile; one that ends by itself fails what needs it, with its log."""
-    with log.open("wb") as sink:
-        process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=sink, stderr=sink)
-        try:
-            yield
-            assert process.poll() is None, log.read_text(encoding="utf-8")[-3000:]
-        finally:
-            process.kill()
-            process.wait()
 
 
 def deployed(folder: str) -> list[Manifest]:

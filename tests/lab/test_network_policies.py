@@ -15,8 +15,8 @@ from gate.evaluate import Evaluator
 from lab import model, space
 from tests.conftest import ROOT
 from tests.lab import programs
-from tests.lab.conftest import Cluster, own
-from tests.lab.live import JOBSET_NAME, Manifest, Namespace, running, surroundings
+from tests.lab.conftest import Cluster, own, running
+from tests.lab.live import JOBSET_NAME, Manifest, Namespace, surroundings
 from tests.lab.test_gate_and_cluster import Fault, accepted, made, remove
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]  # building kube-router takes minutes

@@ -68,15 +68,18 @@ def queue(namespace: str, name: str, *, flavor: Manifest, quota: dict[str, str] 
     return [object_of(KUEUE, "ResourceFlavor", f"{namespace}-{name}", flavor), whole, local]
 
 
-def judged(namespace: str, objects: list[Manifest], file: Path, opa: Evaluator, **pool: Any) -> set[tuple[str, str]]:
-    """Rules and severities of what the gate says of these objects on a cluster of one node as the lab's, which `pool` completes."""
+def judged(objects: list[Manifest], file: Path, opa: Evaluator, **more: Any) -> set[tuple[str, str]]:
+    """Rules and severities of what the gate says of these objects on a cluster of one node as the lab's.
+
+    `more`: fields of that node, and `versions` of components.
+    """
     known = facts()
-    node = known["nodes"][0] | {"labels": {OS: "linux"}} | pool
-    cluster = file.with_name("cluster.yaml")
-    cluster.write_text(yaml.safe_dump({key: known[key] for key in ("name", "versions", "network")} | {"nodes": [node], "external": []}))
-    around = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-    file.write_text(yaml.safe_dump_all([around, *objects]), encoding="utf-8")
-    outcome = check.check(file.parent, check.targets(file.parent, [file], str(cluster)), evaluator=opa)
+    versions = known["versions"] | more.pop("versions", {})
+    node = known["nodes"][0] | {"labels": {OS: "linux"}} | more
+    cluster = {"name": "lab", "versions": versions, "nodes": [node], "network": known["network"], "external": []}
+    (facts_file := file.with_name(f"cluster-{file.name}")).write_text(yaml.safe_dump(cluster))
+    file.write_text(yaml.safe_dump_all(objects), encoding="utf-8")
+    outcome = check.check(file.parent, check.targets(file.parent, [file], str(facts_file)), evaluator=opa)
     assert outcome.problems == []
     return {(finding.rule, finding.severity) for finding in outcome.findings}
 
@@ -94,10 +97,11 @@ def nowhere(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namesp
 @pytest.mark.parametrize("name", NOWHERE)
 def test_the_gate_refuses_what_no_node_takes(name: str, tmp_path: Path, opa: Evaluator) -> None:
     queue, asked, rule = NOWHERE[name]
-    fault = [*queues("somewhere")[queue], jobset(name, "somewhere", queue, asked)]
-    sound = [*queues("somewhere", "linux")[queue], jobset(name, "somewhere", queue, {})]
-    before = judged("somewhere", sound, tmp_path / "sound.yaml", opa)
-    assert judged("somewhere", fault, tmp_path / "fault.yaml", opa) - before == {(rule, "error")}
+    around = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "somewhere"}}
+    fault = [around, *queues("somewhere")[queue], jobset(name, "somewhere", queue, asked)]
+    sound = [around, *queues("somewhere", "linux")[queue], jobset(name, "somewhere", queue, {})]
+    before = judged(sound, tmp_path / "sound.yaml", opa)
+    assert judged(fault, tmp_path / "fault.yaml", opa) - before == {(rule, "error")}
 
 
 @pytest.mark.parametrize("name", ["selected", "affine", "flavored"])
@@ -134,14 +138,15 @@ def test_runs_that_are_admitted_above_the_nodes_hold_devices_and_wait_for_each_o
 ) -> None:
     """Six devices and a quota for eleven: each run fits alone, and so do the first and either of the others."""
     there = {"allocatable": facts()["nodes"][0]["allocatable"] | {PARTS: "6"}}
+    around = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace.name}}
     above, within = (queue(namespace.name, name, flavor={}, quota={PARTS: quota}) for name, quota in {"above": "11", "within": "6"}.items())
 
     def runs(queue: str) -> list[Manifest]:
         sizes = {"first": (1, 1), "large": (2, 3), "small": (2, 2)}
         return [gang(namespace.name, f"{name}-{queue}", queue, workers=size[0], parts=size[1]) for name, size in sizes.items()]
 
-    before = judged(namespace.name, [*within, *runs("within")], tmp_path / "sound.yaml", opa, **there)
-    found = judged(namespace.name, [*above, *runs("above")], tmp_path / "fault.yaml", opa, **there)
+    before = judged([around, *within, *runs("within")], tmp_path / "sound.yaml", opa, **there)
+    found = judged([around, *above, *runs("above")], tmp_path / "fault.yaml", opa, **there)
     assert found - before == {("queue/quota-has-nodes", "warning")}
 
     with devices(namespace.cluster, PARTS, 6), present(namespace.cluster, *above, *within):
@@ -178,11 +183,9 @@ def test_workers_that_give_up_before_a_node_comes_cost_restarts_and_the_run(
     ]
     hasty = Fault(rules=set(), given=asked, edits=[("value: '400'", "value: '5'")], run={"env": {GIVE_UP: "400"}, "queue": "late"})
     around = queue(namespace.name, "late", flavor={}, quota={"memory": "1Gi", GANGS: "2"})
-    patient = judged(namespace.name, [*around, *made("hasty", namespace.name, sound=True, of=hasty)], tmp_path / "sound.yaml", opa, **grows)
+    patient = judged([*around, *made("hasty", namespace.name, sound=True, of=hasty)], tmp_path / "sound.yaml", opa, **grows)
     objects = made("hasty", namespace.name, of=hasty)
-    assert judged(namespace.name, [*around, *objects], tmp_path / "fault.yaml", opa, **grows) - patient == {
-        ("nodes/provisioned-in-time", "error")
-    }
+    assert judged([*around, *objects], tmp_path / "fault.yaml", opa, **grows) - patient == {("nodes/provisioned-in-time", "error")}
     (runtime,) = (each for each in objects if each["kind"] == RUNTIME)
     with devices(cluster, GANGS, 1), present(cluster, runtime, *around):
         namespace.apply(*(each for each in objects if each is not runtime))
@@ -200,8 +203,9 @@ def test_workers_that_give_up_before_a_node_comes_cost_restarts_and_the_run(
 
 def admitted(namespace: Namespace, run: str) -> bool:
     """Kueue has let a run in and given it its quota."""
-    (workload,) = (each for each in namespace.items("workloads") if each["metadata"]["ownerReferences"][0]["name"] == run)
-    return any(each["type"] == "Admitted" and each["status"] == "True" for each in workload["status"]["conditions"])
+    workloads = [each for each in namespace.items("workloads") if each["metadata"]["ownerReferences"][0]["name"] == run]
+    conditions = [condition for each in workloads for condition in each.get("status", {}).get("conditions", [])]
+    return any(each["type"] == "Admitted" and each["status"] == "True" for each in conditions)
 
 
 def unscheduled(namespace: Namespace, run: str, reason: str) -> bool:

@@ -19,8 +19,8 @@ from gate import render
 from lab import binaries
 from tests.conftest import ROOT
 from tests.lab import programs
-from tests.lab.conftest import own, present
-from tests.lab.live import JOBSET_NAME, Cluster, Manifest, Namespace, deployed, running, surroundings, trainjob
+from tests.lab.conftest import own, present, running
+from tests.lab.live import JOBSET_NAME, Cluster, Manifest, Namespace, deployed, surroundings, trainjob
 
 RACK, LEAF, PRETENDED = "network.topology.nvidia.com/spine", "network.topology.nvidia.com/leaf", "example.com/pretended"
 NODES = {"small-0": "small", "large-0": "large", "large-1": "large"}

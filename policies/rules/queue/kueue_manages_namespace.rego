@@ -13,6 +13,7 @@
 #   severity: error
 #   needs: cluster
 #   seen:
+#   - "lab: tests/lab/test_kueue.py::test_in_a_namespace_that_is_not_selected_a_run_is_suspended_and_has_no_workload"
 #   - "source: kueue pkg/controller/jobframework/reconciler.go"
 #   - "source: kueue pkg/controller/jobframework/defaults.go"
 #   fix: "Give the namespace the labels that managedJobsNamespaceSelector asks for, or select it there."

@@ -15,6 +15,7 @@
 #   - "kueue runtime patch not found"
 #   - "an admitted TrainJob stays suspended"
 #   seen:
+#   - "lab: tests/lab/test_kueue.py::test_kueue_cannot_start_what_it_admits_where_trainer_has_no_runtime_patches"
 #   - "source: kueue pkg/controller/jobs/trainjob/trainjob_controller.go"
 #   - "source: kueue go.mod"
 #   severity: error
