@@ -14,11 +14,13 @@ import pytest
 
 from gate.evaluate import Evaluator
 from tests.lab.conftest import Cluster, own
-from tests.lab.live import Manifest, Namespace
+from tests.lab.live import Manifest, Namespace, trainjob
 from tests.lab.test_gate_and_cluster import errors, refusal, remove
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
-REQUIRED = "kueue.x-k8s.io/podset-required-topology"
+TOPOLOGY = "kueue.x-k8s.io/podset-"  # how the annotations begin that ask for one
+REQUIRED, PREFERRED, UNCONSTRAINED = (f"{TOPOLOGY}{word}-topology" for word in ("required", "preferred", "unconstrained"))
+SLICE, SLICE_SIZE = f"{TOPOLOGY}slice-required-topology", f"{TOPOLOGY}slice-size"
 pytestmark = pytest.mark.lab
 
 
@@ -89,6 +91,32 @@ def test_queues_that_are_refused(name: str, cluster: Cluster, tmp_path: Path, op
     assert "denied the request" in refusal(cluster, [fault])
 
 
+HOST = "kubernetes.io/hostname"
+CONTRADICTIONS: dict[str, tuple[Manifest, str]] = {  # what the pods ask for, what Kueue says
+    "two-requests": ({REQUIRED: HOST, PREFERRED: HOST}, "must not contain more than one topology annotation"),
+    "slices-above-the-run": ({SLICE: HOST, SLICE_SIZE: "2"}, "must not be greater than pod set count 1"),
+    "no-slice-size": ({SLICE: HOST}, f"must be set when '{SLICE}' is specified"),
+    "no-slice-level": ({SLICE_SIZE: "1"}, f"may not be set when '{SLICE}' is not specified"),
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_topology_requests_that_are_refused(name: str, place: Namespace, tmp_path: Path, opa: Evaluator) -> None:
+    asked, words = CONTRADICTIONS[name]
+    around = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place.name}}, *surroundings(place.name, "racks")]
+    sound, fault = (jobset(name, place.name, "racks", each) for each in ({REQUIRED: HOST}, asked))
+    assert errors([*around, sound], tmp_path / "sound.yaml", opa) == set()
+    assert errors([*around, fault], tmp_path / "fault.yaml", opa) == {"queue/topology-request"}
+    (run,) = (each for each in trainjob(name, "", workers=1) if each["kind"] == "TrainJob")
+    run["metadata"]["namespace"] = place.name
+    (job,) = run["spec"]["runtimePatches"][0]["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
+    job["template"]["spec"]["template"]["metadata"] = {"annotations": asked}
+    for refused in (fault, run):
+        assert words in refusal(place.cluster, [refused])
+    job["template"]["spec"]["template"]["metadata"] = {"annotations": {REQUIRED: HOST}}
+    assert [refusal(place.cluster, [each]) for each in (sound, run)] == ["", ""]
+
+
 # --- never admitted ---------------------------------------------------------------------------------------------
 
 NEVER = {  # run: its queue, what its pods ask for, the rule, what Kueue says
@@ -101,6 +129,14 @@ NEVER = {  # run: its queue, what its pods ask for, the rule, what Kueue says
     "tainted": ("tainted", {}, "queue/flavor-takes-pods", "untolerated taint"),
     "no-topology": ("plain", {REQUIRED: "kubernetes.io/hostname"}, "queue/topology-request", "does not support TopologyAwareScheduling"),
     "no-level": ("racks", {REQUIRED: "example.com/block"}, "queue/topology-request", "does not contain the requested level"),
+    "no-topology-at-all": ("plain", {UNCONSTRAINED: "true"}, "queue/topology-request", "does not support TopologyAwareScheduling"),
+    "no-preferred-level": ("racks", {PREFERRED: "example.com/block"}, "queue/topology-request", "does not contain the requested level"),
+    "no-level-of-slices": (
+        "racks",
+        {SLICE: "example.com/block", SLICE_SIZE: "1"},
+        "queue/topology-request",
+        "does not contain the requested level",
+    ),
     "circle": ("circle", {}, "queue/cohorts-form-trees", "is inactive"),
     "no-parameters": ("checked", {}, "queue/admission-check-works", "is inactive"),
 }
@@ -133,9 +169,9 @@ def surroundings(namespace: str, queue: str) -> list[Manifest]:
 
 
 def jobset(name: str, namespace: str, queue: str, asked: Manifest) -> Manifest:
-    annotations = {key: value for key, value in asked.items() if key == REQUIRED}
+    annotations = {key: value for key, value in asked.items() if key.startswith(TOPOLOGY)}
     container = {"name": "main", "image": "busybox:1.37", "resources": {"requests": {"cpu": "1m"}}}
-    pod = {"restartPolicy": "Never", "containers": [container], **{key: value for key, value in asked.items() if key != REQUIRED}}
+    pod = {"restartPolicy": "Never", "containers": [container], **{key: value for key, value in asked.items() if key not in annotations}}
     job = {"backoffLimit": 0, "template": {"metadata": {"annotations": annotations}, "spec": pod}}
     return {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
