@@ -5,9 +5,8 @@ The gate judges the very manifests that are applied, by facts that are the node'
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -68,18 +67,25 @@ def queue(namespace: str, name: str, *, flavor: Manifest, quota: dict[str, str] 
     return [object_of(KUEUE, "ResourceFlavor", f"{namespace}-{name}", flavor), whole, local]
 
 
-def judged(objects: list[Manifest], file: Path, opa: Evaluator, **more: Any) -> set[tuple[str, str]]:
-    """Rules and severities of what the gate says of these objects on a cluster of one node as the lab's.
+def judged(
+    objects: list[Manifest],
+    file: Path,
+    opa: Evaluator,
+    *,
+    node: Manifest | None = None,
+    nodes: Sequence[Manifest] = (),
+    versions: dict[str, str] | None = None,
+) -> set[tuple[str, str]]:
+    """Rules and severities of what the gate says of these objects on a cluster as the lab's.
 
-    `more`: fields of that node, and `versions` of components.
+    `node`: what the facts say otherwise of its node; `nodes`: further pools; `versions`: those that are others than the lab's.
     """
     known = facts()
-    versions = known["versions"] | more.pop("versions", {})
-    node = known["nodes"][0] | {"labels": {OS: "linux"}} | more
-    cluster = {"name": "lab", "versions": versions, "nodes": [node], "network": known["network"], "external": []}
-    (facts_file := file.with_name(f"cluster-{file.name}")).write_text(yaml.safe_dump(cluster))
+    pools = [known["nodes"][0] | {"labels": {OS: "linux"}} | (node or {}), *nodes]
+    cluster = {"name": "lab", "versions": known["versions"] | (versions or {}), "nodes": pools, "network": known["network"], "external": []}
+    (file_of_facts := file.with_name(f"cluster-{file.name}")).write_text(yaml.safe_dump(cluster), encoding="utf-8")
     file.write_text(yaml.safe_dump_all(objects), encoding="utf-8")
-    outcome = check.check(file.parent, check.targets(file.parent, [file], str(facts_file)), evaluator=opa)
+    outcome = check.check(file.parent, check.targets(file.parent, [file], str(file_of_facts)), evaluator=opa)
     assert outcome.problems == []
     return {(finding.rule, finding.severity) for finding in outcome.findings}
 
@@ -145,8 +151,8 @@ def test_runs_that_are_admitted_above_the_nodes_hold_devices_and_wait_for_each_o
         sizes = {"first": (1, 1), "large": (2, 3), "small": (2, 2)}
         return [gang(namespace.name, f"{name}-{queue}", queue, workers=size[0], parts=size[1]) for name, size in sizes.items()]
 
-    before = judged([around, *within, *runs("within")], tmp_path / "sound.yaml", opa, **there)
-    found = judged([around, *above, *runs("above")], tmp_path / "fault.yaml", opa, **there)
+    before = judged([around, *within, *runs("within")], tmp_path / "sound.yaml", opa, node=there)
+    found = judged([around, *above, *runs("above")], tmp_path / "fault.yaml", opa, node=there)
     assert found - before == {("queue/quota-has-nodes", "warning")}
 
     with devices(namespace.cluster, PARTS, 6), present(namespace.cluster, *above, *within):
@@ -183,9 +189,9 @@ def test_workers_that_give_up_before_a_node_comes_cost_restarts_and_the_run(
     ]
     hasty = Fault(rules=set(), given=asked, edits=[("value: '400'", "value: '5'")], run={"env": {GIVE_UP: "400"}, "queue": "late"})
     around = queue(namespace.name, "late", flavor={}, quota={"memory": "1Gi", GANGS: "2"})
-    patient = judged([*around, *made("hasty", namespace.name, sound=True, of=hasty)], tmp_path / "sound.yaml", opa, **grows)
+    patient = judged([*around, *made("hasty", namespace.name, sound=True, of=hasty)], tmp_path / "sound.yaml", opa, node=grows)
     objects = made("hasty", namespace.name, of=hasty)
-    assert judged([*around, *objects], tmp_path / "fault.yaml", opa, **grows) - patient == {("nodes/provisioned-in-time", "error")}
+    assert judged([*around, *objects], tmp_path / "fault.yaml", opa, node=grows) - patient == {("nodes/provisioned-in-time", "error")}
     (runtime,) = (each for each in objects if each["kind"] == RUNTIME)
     with devices(cluster, GANGS, 1), present(cluster, runtime, *around):
         namespace.apply(*(each for each in objects if each is not runtime))

@@ -16,14 +16,18 @@ import pytest
 import yaml
 
 from gate import render
+from gate.evaluate import Evaluator
 from lab import binaries
 from tests.conftest import ROOT
 from tests.lab import programs
 from tests.lab.conftest import own, present, running
 from tests.lab.live import JOBSET_NAME, Cluster, Manifest, Namespace, deployed, surroundings, trainjob
+from tests.lab.test_nodes import judged, unscheduled
+from tests.lab.test_queues import jobset
 
 RACK, LEAF, PRETENDED = "network.topology.nvidia.com/spine", "network.topology.nvidia.com/leaf", "example.com/pretended"
 NODES = {"small-0": "small", "large-0": "large", "large-1": "large"}
+TAINT = {"key": PRETENDED, "value": "true", "effect": "NoSchedule"}
 TOLERATION = {"key": PRETENDED, "operator": "Exists"}
 STOCK = "volcano-stock"
 REQUIRED = "kueue.x-k8s.io/podset-required-topology"
@@ -32,6 +36,16 @@ READY = """conditions:
 capacity: &all {cpu: "64", memory: 512Gi, nvidia.com/gpu: "8", nvidia.com/hostdev: "8", pods: "1"}
 allocatable: *all
 """
+POOLS = [  # the racks, as a cluster.yaml has them
+    {
+        "pool": rack,
+        "count": [*NODES.values()].count(rack),
+        "labels": {PRETENDED: "true", RACK: rack},
+        "taints": [TAINT],
+        "allocatable": {"cpu": "64", "memory": "512Gi", "nvidia.com/gpu": "8", "nvidia.com/hostdev": "8", "pods": "1"},
+    }
+    for rack in ("small", "large")
+]
 pytestmark = pytest.mark.lab
 
 
@@ -65,6 +79,24 @@ def test_kueue_holds_a_gang_to_one_rack_by_its_annotation_only(place: Namespace,
             assert place.pods("held") == []
 
 
+def test_a_request_above_the_pod_template_asks_for_nothing(place: Namespace, topology: str, tmp_path: Path, opa: Evaluator) -> None:
+    """On the TrainJob, on the JobSet and on the Job."""
+    (runtime,) = (each for each in deployed("lab/runtimes") if each["metadata"]["name"] == "tensorflow-distributed")
+    around = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place.name}}, *racks_queue(topology, place.name), runtime]
+    code, run = trainjob("above", "", workers=3, queue="racks")
+    sound = judged([*around, code, run], tmp_path / "sound.yaml", opa, nodes=POOLS)
+    (patch,) = run["spec"]["runtimePatches"]
+    template = patch["trainingRuntimeSpec"]["template"]
+    template["metadata"] = {"annotations": {REQUIRED: RACK}}
+    template["spec"]["replicatedJobs"][0]["template"]["metadata"] = {"annotations": {REQUIRED: RACK}}
+    run["metadata"]["annotations"] = {REQUIRED: RACK}
+    fault = judged([*around, code, run], tmp_path / "fault.yaml", opa, nodes=POOLS)
+    assert fault - sound == {("queue/topology-request", "warning")}
+    with applied(place, code, run):
+        place.wait("all placed", lambda: len(racks(place, "above")) == 3)
+        assert racks(place, "above") == ["large", "large", "small"]
+
+
 def test_a_run_asks_for_another_level_by_the_same_annotation(place: Namespace, topology: str) -> None:
     run = one("TrainJob", deployed("h100-ib/runs/large-batch"))
     (job,) = run["spec"]["runtimePatches"][0]["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
@@ -72,6 +104,23 @@ def test_a_run_asks_for_another_level_by_the_same_annotation(place: Namespace, t
     with started(place, "one-leaf", workers=2, runtime=topology, queue="racks", annotations={REQUIRED: LEAF}):
         place.wait("Kueue has looked", lambda: "allows to fit only 1 out of 2 pod(s)" in str(place.items("workloads")))
         assert place.pods("one-leaf") == []
+
+
+def test_a_taint_that_pods_do_not_tolerate_keeps_them_pending(place: Namespace, tmp_path: Path, opa: Evaluator) -> None:
+    untolerated = {"nodeSelector": {PRETENDED: "true"}}
+    around = [each for each in surroundings(place.name) if "Volume" not in each["kind"]]
+    around.append({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "lab"}})
+    sound, fault = (
+        jobset(name, place.name, "training", untolerated | more)
+        for name, more in {"tolerated": {"tolerations": [TOLERATION]}, "untolerated": {}}.items()
+    )
+    before = judged([*around, sound], tmp_path / "sound.yaml", opa, nodes=POOLS)
+    assert judged([*around, fault], tmp_path / "fault.yaml", opa, nodes=POOLS) - before == {("nodes/pool-takes-pods", "error")}
+    with applied(place, fault):
+        place.wait("the scheduler has looked", lambda: unscheduled(place, "untolerated", "had untolerated taint"))
+        with applied(place, sound):
+            place.wait("the other one is placed", lambda: len(racks(place, "tolerated")) == 1)
+        assert racks(place, "untolerated") == []
 
 
 # --- the racks --------------------------------------------------------------------------------------------------
@@ -115,18 +164,23 @@ def hypernodes(place: Namespace, tmp_path_factory: pytest.TempPathFactory) -> It
 def topology(place: Namespace) -> Iterator[str]:
     """The LocalQueue `racks`, whose flavor has the topology of h100-ib, and that cluster's runtime, which requires one rack."""
     name = f"{place.name}-racks"
-    levels, flavor = (one(kind, deployed("h100-ib/queues")) for kind in ("Topology", "ResourceFlavor"))
-    levels["metadata"]["name"] = flavor["metadata"]["name"] = flavor["spec"]["topologyName"] = name
-    flavor["spec"] |= {"nodeLabels": {PRETENDED: "true"}, "tolerations": [TOLERATION]}
-    cluster_queue, local_queue = surroundings(place.name)[1:3]
-    cluster_queue["metadata"]["name"] = local_queue["spec"]["clusterQueue"] = name
-    cluster_queue["spec"]["resourceGroups"][0]["flavors"][0]["name"] = name
-    local_queue["metadata"]["name"] = "racks"
     runtime = one("ClusterTrainingRuntime", deployed("h100-ib/runtimes"))
     runtime["metadata"]["name"] = name
     assert pods(runtime)["metadata"]["annotations"][REQUIRED] == RACK
-    with present(place.cluster, levels, flavor, cluster_queue, local_queue, runtime):
+    with present(place.cluster, *racks_queue(name, place.name), runtime):
         yield name
+
+
+def racks_queue(name: str, namespace: str) -> list[Manifest]:
+    """The topology of h100-ib, its flavor on the racks, and the queues."""
+    levels, flavor = (one(kind, deployed("h100-ib/queues")) for kind in ("Topology", "ResourceFlavor"))
+    levels["metadata"]["name"] = flavor["metadata"]["name"] = flavor["spec"]["topologyName"] = name
+    flavor["spec"] |= {"nodeLabels": {PRETENDED: "true"}, "tolerations": [TOLERATION]}
+    cluster_queue, local_queue = surroundings(namespace)[1:3]
+    cluster_queue["metadata"]["name"] = local_queue["spec"]["clusterQueue"] = name
+    cluster_queue["spec"]["resourceGroups"][0]["flavors"][0]["name"] = name
+    local_queue["metadata"]["name"] = "racks"
+    return [levels, flavor, cluster_queue, local_queue]
 
 
 def one(kind: str, objects: list[Manifest]) -> Manifest:
@@ -136,8 +190,7 @@ def one(kind: str, objects: list[Manifest]) -> Manifest:
 
 def node(name: str, rack: str) -> Manifest:
     labels = {PRETENDED: "true", RACK: rack, LEAF: name, "kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
-    taint = {"key": PRETENDED, "value": "true", "effect": "NoSchedule"}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": {"taints": [taint]}}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": {"taints": [TAINT]}}
 
 
 def stage(kind: str, condition: Manifest, status: str | None) -> Manifest:
@@ -232,11 +285,19 @@ def started(
     code, run = trainjob(name, "", workers=workers, runtime=runtime, queue=queue, pod=pod)
     (job,) = run["spec"]["runtimePatches"][0]["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
     job["template"]["spec"]["template"]["metadata"] = {"annotations": annotations or {}}
-    place.apply(code, run)
+    with applied(place, code, run):
+        yield
+
+
+@contextlib.contextmanager
+def applied(place: Namespace, *objects: Manifest) -> Iterator[None]:
+    """Objects, of which the last is a run that is gone, with its pods, afterwards."""
+    place.apply(*objects)
+    kind, name = objects[-1]["kind"], objects[-1]["metadata"]["name"]
     try:
         yield
     finally:
-        place.kubectl("delete", "trainjob", name, "--timeout=120s")
+        place.kubectl("delete", kind, name, "--timeout=120s")
         place.wait("its pods gone", lambda: place.items("pods", f"--selector={JOBSET_NAME}={name}") == [])
 
 

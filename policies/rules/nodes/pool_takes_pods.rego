@@ -14,6 +14,7 @@
 #   severity: error
 #   needs: cluster
 #   seen:
+#   - "lab: tests/lab/test_topology.py::test_a_taint_that_pods_do_not_tolerate_keeps_them_pending"
 #   - "lab: tests/lab/test_nodes.py::test_pods_that_no_node_takes_hold_their_quota_and_wait"
 #   - "source: kueue pkg/podset/podset.go"
 #   fix: "Ask for labels that a pool in cluster.yaml has, and tolerate its taints; or write into cluster.yaml what its nodes really have."

@@ -15,6 +15,8 @@
 #   severity: error
 #   needs: cluster
 #   seen:
+#   - "lab: tests/lab/test_topology.py::test_a_request_above_the_pod_template_asks_for_nothing"
+#   - "lab: tests/lab/test_queues.py::test_topology_requests_that_are_refused"
 #   - "lab: tests/lab/test_topology.py::test_kueue_holds_a_gang_to_one_rack_by_its_annotation_only"
 #   - "lab: tests/lab/test_queues.py::test_runs_that_are_never_admitted"
 #   - "source: kueue pkg/scheduler/flavorassigner/tas_flavorassigner.go"
