@@ -26,6 +26,7 @@ from tests.lab.test_nodes import judged, unscheduled
 from tests.lab.test_queues import jobset
 
 RACK, LEAF, PRETENDED = "network.topology.nvidia.com/spine", "network.topology.nvidia.com/leaf", "example.com/pretended"
+RACKS = ("small", "large")
 NODES = {"small-0": "small", "large-0": "large", "large-1": "large"}
 TAINT = {"key": PRETENDED, "value": "true", "effect": "NoSchedule"}
 TOLERATION = {"key": PRETENDED, "operator": "Exists"}
@@ -44,7 +45,7 @@ POOLS = [  # the racks, as a cluster.yaml has them
         "taints": [TAINT],
         "allocatable": {"cpu": "64", "memory": "512Gi", "nvidia.com/gpu": "8", "nvidia.com/hostdev": "8", "pods": "1"},
     }
-    for rack in ("small", "large")
+    for rack in RACKS
 ]
 pytestmark = pytest.mark.lab
 
@@ -62,6 +63,41 @@ def test_a_hard_topology_holds_with_volcanos_plugin_only(place: Namespace, hyper
             place.wait("all placed without the plugin", lambda: len(racks(place, "spread")) == 3)
             assert racks(place, "spread") == ["large", "large", "small"]
             assert racks(place, "held") == []
+
+
+def test_what_a_hard_topology_of_another_tier_means(place: Namespace, hypernodes: dict[str, str], tmp_path: Path, opa: Evaluator) -> None:
+    lowest = gang(place.name, "volcano", tmp_path)
+    second = gang(place.name, "volcano", tmp_path, tier=2)
+    here, above = ([hypernode(rack, tier) for rack in RACKS] for tier in (1, 2))
+
+    def said(name: str, runtime: Manifest, nodes: list[Manifest], workers: int) -> set[tuple[str, str]]:
+        run = run_of(name, workers=workers, runtime=runtime["metadata"]["name"])
+        for each in run:
+            each["metadata"]["namespace"] = place.name
+        return judged([runtime, *run, *nodes], tmp_path / f"{name}.yaml", opa, nodes=POOLS)
+
+    sound = said("sound", lowest, here, 2)
+    assert said("too-large", lowest, here, 3) - sound == {("queue/volcano-topology", "error")}  # and so it is: see above
+    assert said("too-high", second, here, 3) - sound == {("queue/volcano-topology", "warning")}
+    with present(place.cluster, second), started(place, "too-high", workers=3, runtime=second["metadata"]["name"], queue=None):
+        place.wait("all placed", lambda: len(racks(place, "too-high")) == 3)
+        assert racks(place, "too-high") == ["large", "large", "small"]
+
+    assert said("too-low", lowest, above, 2) - sound == {("queue/volcano-topology", "error")}
+    assert said("nothing", lowest, [], 3) - sound == {("queue/volcano-topology", "warning")}
+    names = [each["metadata"]["name"] for each in here]
+    try:
+        place.cluster.kubectl("delete", "hypernodes", *names)
+        place.cluster.apply(*above)
+        with started(place, "too-low", workers=2, runtime=hypernodes["volcano"], queue=None):
+            place.wait("Volcano has looked", lambda: any("2/2 tasks in gang unschedulable" in each for each in place.events("too-low")))
+            assert racks(place, "too-low") == []
+        place.cluster.kubectl("delete", "hypernodes", *names)
+        with started(place, "nothing", workers=3, runtime=hypernodes["volcano"], queue=None):
+            place.wait("all placed", lambda: len(racks(place, "nothing")) == 3)
+            assert racks(place, "nothing") == ["large", "large", "small"]
+    finally:
+        place.cluster.apply(*here)
 
 
 def test_kueue_places_a_gang_in_one_rack(place: Namespace, topology: str) -> None:
@@ -83,7 +119,7 @@ def test_a_request_above_the_pod_template_asks_for_nothing(place: Namespace, top
     """On the TrainJob, on the JobSet and on the Job."""
     (runtime,) = (each for each in deployed("lab/runtimes") if each["metadata"]["name"] == "tensorflow-distributed")
     around = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place.name}}, *racks_queue(topology, place.name), runtime]
-    code, run = trainjob("above", "", workers=3, queue="racks")
+    code, run = run_of("above", workers=3, runtime="tensorflow-distributed", queue="racks")
     sound = judged([*around, code, run], tmp_path / "sound.yaml", opa, nodes=POOLS)
     (patch,) = run["spec"]["runtimePatches"]
     template = patch["trainingRuntimeSpec"]["template"]
@@ -154,7 +190,7 @@ def place(cluster: Cluster, request: pytest.FixtureRequest, tmp_path_factory: py
 def hypernodes(place: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """The racks as HyperNodes, and for each of two schedulers, the lab's and one of stock configuration, a runtime of hard topology."""
     folder = tmp_path_factory.mktemp("volcano")
-    objects = [hypernode(rack) for rack in sorted(set(NODES.values()))]
+    objects = [hypernode(rack) for rack in RACKS]
     objects += [gang(place.name, scheduler, folder) for scheduler in ("volcano", STOCK)]
     with present(place.cluster, *objects, *reader(place.name)), running(stock_scheduler(place, folder), folder / "scheduler.log"):
         yield {scheduler: f"{place.name}-{scheduler}" for scheduler in ("volcano", STOCK)}
@@ -203,24 +239,26 @@ def stage(kind: str, condition: Manifest, status: str | None) -> Manifest:
     return {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "Stage", "metadata": {"name": name}, "spec": spec}
 
 
-def hypernode(rack: str) -> Manifest:
-    member = {"type": "Node", "selector": {"labelMatch": {"matchLabels": {RACK: rack}}}}
+def hypernode(rack: str, tier: int = 1) -> Manifest:
+    nodes = [name for name, where in NODES.items() if where == rack]
     return {
         "apiVersion": "topology.volcano.sh/v1alpha1",
         "kind": "HyperNode",
         "metadata": {"name": f"rack-{rack}"},
-        "spec": {"tier": 1, "members": [member]},
+        "spec": {"tier": tier, "members": [{"type": "Node", "selector": {"exactMatch": {"name": name}}} for name in nodes]},
     }
 
 
-def gang(namespace: str, scheduler: str, folder: Path) -> Manifest:
-    """The repository's runtime with its components volcano and volcano-topology, for one of the schedulers."""
+def gang(namespace: str, scheduler: str, folder: Path, tier: int = 1) -> Manifest:
+    """The repository's runtime with its components volcano and volcano-topology, for one of the schedulers and up to a tier."""
     base = Path(os.path.relpath(ROOT / "base", folder))
     components = [str(base / "components" / name) for name in ("data-hostpath", "checkpoints", "volcano", "volcano-topology")]
     text = yaml.safe_dump({"resources": [str(base / "runtime")], "components": components})
     (folder / "kustomization.yaml").write_text(text, encoding="utf-8")
     (runtime,) = json.loads(json.dumps(render.build(folder)))
-    runtime["metadata"]["name"] = f"{namespace}-{scheduler}"
+    runtime["metadata"]["name"] = f"{namespace}-{scheduler}{'' if tier == 1 else f'-{tier}'}"
+    assert runtime["spec"]["podGroupPolicy"]["volcano"]["networkTopology"] == {"mode": "hard", "highestTierAllowed": 1}
+    runtime["spec"]["podGroupPolicy"]["volcano"]["networkTopology"]["highestTierAllowed"] = tier
     runtime["spec"]["template"]["metadata"]["annotations"]["scheduling.volcano.sh/queue-name"] = "default"
     pods(runtime)["spec"]["schedulerName"] = scheduler
     return dict(runtime)
@@ -281,12 +319,17 @@ def started(
     place: Namespace, name: str, *, workers: int, runtime: str, queue: str | None, annotations: dict[str, str] | None = None
 ) -> Iterator[None]:
     """A run that is gone, with its pods, afterwards."""
+    with applied(place, *run_of(name, workers=workers, runtime=runtime, queue=queue, annotations=annotations)):
+        yield
+
+
+def run_of(name: str, *, workers: int, runtime: str, queue: str | None = None, annotations: dict[str, str] | None = None) -> list[Manifest]:
+    """A run on the racks, and its code; `annotations` of its pods."""
     pod = {} if queue else {"nodeSelector": {PRETENDED: "true"}, "tolerations": [TOLERATION]}  # from Kueue's flavor otherwise
     code, run = trainjob(name, "", workers=workers, runtime=runtime, queue=queue, pod=pod)
     (job,) = run["spec"]["runtimePatches"][0]["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
     job["template"]["spec"]["template"]["metadata"] = {"annotations": annotations or {}}
-    with applied(place, code, run):
-        yield
+    return [code, run]
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@
 #   severity: error
 #   needs: cluster
 #   seen:
+#   - "lab: tests/lab/test_topology.py::test_what_a_hard_topology_of_another_tier_means"
 #   - "lab: tests/lab/test_topology.py::test_a_hard_topology_holds_with_volcanos_plugin_only"
 #   - "source: volcano pkg/scheduler/plugins/network-topology-aware/network_topology_aware.go"
 #   - "source: volcano pkg/scheduler/framework/session.go"
@@ -56,6 +57,7 @@ report contains object.union(lib.at(lib.runtime_of(w), topology, sprintf("cluste
 report contains lib.in_workload(w, queueing.parallelism_path(pod), message) if {
 	some w in held
 	not outside
+	allowed(w) <= max(tiers) # else the whole cluster counts as one
 	some pod in w.pods
 	within := {name | some name, h in hypernodes; h.spec.tier <= allowed(w)}
 	every name in within { known(name) }

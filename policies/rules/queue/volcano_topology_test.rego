@@ -30,6 +30,11 @@ test_fail_too_high if {
 	volcano_topology.report == warning(at_tier, "tier 3 is above all HyperNodes of cluster west (the highest is 2): the gang may stand anywhere") with input as asking({"mode": "hard", "highestTierAllowed": 3}, racks)
 }
 
+# The whole cluster counts as one: that no rack holds the gang is no matter.
+test_fail_too_high_and_larger_than_a_rack if {
+	volcano_topology.report == warning(at_tier, "tier 2 is above all HyperNodes of cluster west (the highest is 1): the gang may stand anywhere") with input as asking({"highestTierAllowed": 2}, array.concat([hypernode("rack-0", 1, [node("a"), node("b")])], runs.pods(3)))
+}
+
 test_fail_no_hypernode if {
 	volcano_topology.report == warning(topology, "cluster west has no HyperNode: the gang may stand anywhere, or Volcano finds them by itself") with input as asking({}, [])
 }
