@@ -101,6 +101,7 @@ CLOSED = "kueue.x-k8s.io/queue-name: closed"
 UNLABELLED = "example.com/queue: closed"
 QUEUE = "scheduling.volcano.sh/queue-name: training"
 REQUESTS = "      requests:\n        cpu: 20m\n        memory: 128Mi"  # the TrainJob's, by their indentation
+GPU_LIMIT = ("      limits:\n        memory: 128Mi", "      limits:\n        memory: 128Mi\n        nvidia.com/gpu: '1'")
 NODE_EACH = {  # what the node can never hold: no two pods of a run on one node
     "topologyKey": "kubernetes.io/hostname",
     "labelSelector": {"matchExpressions": [{"key": INDEX, "operator": "Exists"}]},
@@ -219,6 +220,19 @@ FAULTS = {
             ("      limits:\n        memory: 128Mi", "      limits:\n        memory: 5Gi"),
         ],
     ),
+    "over-quota-by-limits": Fault(
+        rules={"queue/within-quota"},
+        edits=[GPU_LIMIT],
+        run={"workers": 5},
+    ),
+    "not-covered-by-limits": Fault(
+        rules={"queue/resources-covered"},
+        edits=[GPU_LIMIT],
+        queue=[
+            ("    - nvidia.com/gpu\n", ""),
+            ("      - name: nvidia.com/gpu\n        nominalQuota: '4'\n", ""),
+        ],
+    ),
     "no-cluster-queue": Fault(
         rules={"queue/cluster-queue-exists"},
         queue=[("clusterQueue: ", "clusterQueue: no-")],
@@ -239,6 +253,12 @@ FAULTS = {
         ],
         overlay="no-ib-volcano",
         run={"queue": None},
+    ),
+    "over-capability-by-limits": Fault(
+        rules={"queue/volcano-capability"},
+        edits=[GPU_LIMIT],
+        overlay="no-ib-volcano",
+        run={"queue": None, "workers": 5},
     ),
     "name-too-long": Fault(
         rules={"jobset/name-fits"},
@@ -306,9 +326,11 @@ NOT_MADE = {
 NOT_ADMITTED = {
     "no-queue": "LocalQueue trainning doesn't exist",
     "over-quota": "insufficient quota for memory in flavor lab",
+    "over-quota-by-limits": "insufficient quota for nvidia.com/gpu in flavor lab",
     "no-cluster-queue": "-no-cluster-queue doesn't exist",
     "not-selected": "Workload namespace doesn't match ClusterQueue selector",
     "not-covered": "resource memory unavailable in ClusterQueue",
+    "not-covered-by-limits": "resource nvidia.com/gpu unavailable in ClusterQueue",
 }
 
 
@@ -493,6 +515,16 @@ def test_a_gang_above_the_capability_of_its_queue_is_never_enqueued(runs: Namesp
     assert runs.running("over-capability") == 0
 
 
+def test_a_gang_whose_limits_are_not_counted_is_enqueued_above_the_capability(runs: Namespace) -> None:
+    name = "over-capability-by-limits"
+    runs.wait("it has no place", lambda: "5/5 tasks in gang unschedulable" in str(runs.events(name)))
+    runs.wait("it is enqueued", lambda: runs.get("podgroup", name)["status"]["phase"] == "Inqueue")
+    assert "nvidia.com/gpu" not in runs.get("podgroup", name)["spec"]["minResources"]
+    pods = runs.pods(name)
+    assert {pod["status"]["phase"] for pod in pods} == {"Pending"}
+    assert [pod["spec"]["containers"][0]["resources"]["requests"]["nvidia.com/gpu"] for pod in pods] == ["1"] * 5
+
+
 def test_without_their_config_map_the_containers_are_never_made(runs: Namespace) -> None:
     runs.wait("the pods", lambda: len(runs.pods("no-config-map")) == 2)
     (name, _) = (pod["metadata"]["name"] for pod in runs.pods("no-config-map"))
@@ -589,12 +621,12 @@ def test_a_run_without_its_runtime_is_refused(runs: Namespace) -> None:
     assert f"runtime 'no-{runs.name}-no-runtime' not found" in refusal(runs.cluster, [job])
 
 
-def errors(objects: list[Manifest], file: Path, opa: Evaluator) -> set[str]:
-    """The rules that refuse these objects in the lab's cluster."""
+def errors(objects: list[Manifest], file: Path, opa: Evaluator, severity: str = "error") -> set[str]:
+    """The rules that refuse these objects in the lab's cluster, or only warn of them."""
     file.write_text(yaml.safe_dump_all([*surroundings("somewhere"), *closed_queue("somewhere"), *objects]), encoding="utf-8")
     outcome = check.check(file.parent, check.targets(file.parent, [file], str(ROOT / "clusters" / "lab")), evaluator=opa)
     assert outcome.problems == []
-    return {finding.rule for finding in outcome.findings if finding.severity == "error"}
+    return {finding.rule for finding in outcome.findings if finding.severity == severity}
 
 
 def accepted(cluster: Cluster, objects: list[Manifest]) -> str:

@@ -15,7 +15,8 @@ import pytest
 from gate.evaluate import Evaluator
 from tests.lab.conftest import Cluster, own
 from tests.lab.live import Manifest, Namespace, trainjob
-from tests.lab.test_gate_and_cluster import errors, refusal, remove
+from tests.lab.test_gate_and_cluster import QUEUE, REQUESTS, Fault, accepted, errors, refusal, remove
+from tests.lab.test_gate_and_cluster import made as of_repository
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 TOPOLOGY = "kueue.x-k8s.io/podset-"  # how the annotations begin that ask for one
@@ -214,3 +215,65 @@ def said(place: Namespace, name: str) -> str:
     """What Kueue says of a run's Workload."""
     workloads = [each for each in place.items("workloads") if each["metadata"]["ownerReferences"][0]["name"] == name]
     return json.dumps([each.get("status", {}).get("conditions", []) for each in workloads])
+
+
+# --- not counted ------------------------------------------------------------------------------------------------
+
+CAPABILITY = {"cpu": "20m", "nvidia.com/gpu": "1"}
+GANGS = {"first": ("1m", "1"), "waits": ("15m", "1"), "small": ("15m", "0")}  # each one's cpu and GPUs
+SIDES = ("limits", "requests")  # where the GPUs stand: in limits only, or in both
+
+
+def gang(name: str, side: str, namespace: str) -> list[Manifest]:
+    """A run of the repository's under Volcano, small, in the queue of its side."""
+    cpu, gpus = GANGS[name]
+    asked = f"\n        nvidia.com/gpu: '{gpus}'"
+    limits = "      limits:\n        memory: 128Mi"
+    edits = [
+        (QUEUE, f"scheduling.volcano.sh/queue-name: {namespace}-{side}"),
+        (REQUESTS, REQUESTS.replace("20m", cpu) + (asked if side == "requests" else "")),
+        (limits, limits + asked),
+    ]
+    fault = Fault(rules=set(), given=edits, overlay="no-ib-volcano", run={"queue": None, "workers": 1})
+    return of_repository(f"{side}-{name}", namespace, of=fault)
+
+
+def test_a_gang_whose_limits_are_not_counted_holds_what_it_does_not_use(cluster: Cluster, request: pytest.FixtureRequest) -> None:
+    """Beside the same gangs with the GPUs in requests too: there is no room for the GPU of the second, and for all of the small one."""
+    gone: list[Manifest] = []
+    try:
+        with own(cluster, request) as place:
+            objects = {name: [each for side in SIDES for each in gang(name, side, place.name)] for name in GANGS}
+            gone += [each for found in objects.values() for each in found if each["kind"] == "ClusterTrainingRuntime"]
+            gone += [volcano(f"{place.name}-{side}", capability=CAPABILITY) for side in SIDES]
+            cluster.apply(*gone)
+            runs = {name: [each for each in found if each not in gone] for name, found in objects.items()}
+            assert accepted(cluster, [each for found in runs.values() for each in found]) == ""
+            cluster.apply(*runs["first"])
+            place.wait("the first ones", lambda: place.running("limits-first") == place.running("requests-first") == 1)
+            cluster.apply(*runs["waits"])
+            place.wait("one is enqueued", lambda: phase(place, "limits-waits") == "Inqueue")
+            place.wait("the other one is not", lambda: "insufficient nvidia.com/gpu" in str(place.events("requests-waits")))
+            cluster.apply(*runs["small"])
+            place.wait("the small one runs", lambda: place.running("requests-small") == 1)
+            reason = "queue resource quota insufficient: insufficient cpu"
+            place.wait("the other one does not", lambda: reason in str(place.events("limits-small")))
+            assert phase(place, "requests-waits") == phase(place, "limits-small") == "Pending"
+            assert place.running("limits-waits") == place.running("limits-small") == 0
+    finally:
+        remove(cluster, gone)
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("name", GANGS)
+def test_the_gate_warns_of_limits_that_are_not_counted(name: str, side: str, tmp_path: Path, opa: Evaluator) -> None:
+    objects = [volcano(f"somewhere-{side}", capability=CAPABILITY), *gang(name, side, "somewhere")]
+    assert errors(objects, tmp_path / "run.yaml", opa) == set()
+    warned = "queue/volcano-counts-resources" in errors(objects, tmp_path / "run.yaml", opa, "warning")
+    assert warned == (side == "limits" and name != "small")
+
+
+def phase(place: Namespace, run: str) -> str:
+    """That of a run's PodGroup."""
+    found = place.items("podgroups", f"--field-selector=metadata.name={run}")
+    return str(found[0].get("status", {}).get("phase")) if found else ""

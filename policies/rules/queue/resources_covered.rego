@@ -13,6 +13,7 @@
 #   seen:
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_what_the_queue_cannot_take_is_never_admitted"
 #   - "source: kueue pkg/scheduler/flavorassigner/flavorassigner.go"
+#   - "source: kueue pkg/workload/resources.go"
 #   severity: error
 #   needs: cluster
 #   fix: "Add the resource to coveredResources of the ClusterQueue, with a quota in every flavor of that group, or do not ask for it."

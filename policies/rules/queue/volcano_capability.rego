@@ -2,15 +2,17 @@
 # title: A gang fits the capability of its Volcano queue
 # description: |
 #   The PodGroup's minResources are the sum over all pods. Volcano enqueues a gang only if that fits spec.capability of
-#   its Queue; more than that stays Pending for ever ("queue resource quota insufficient"). What capability does not
-#   list is limited only by what the nodes have, less the guarantees of all other queues, which nobody else may use even
-#   while they are idle.
+#   its Queue; more than that stays Pending for ever ("queue resource quota insufficient"). A resource that stands in
+#   limits only is not in minResources: such a gang is Inqueue, and its pods stay Pending all the same. What capability
+#   does not list is limited only by what the nodes have, less the guarantees of all other queues, which nobody else may
+#   use even while they are idle.
 # related_resources:
 # - ref: https://github.com/volcano-sh/volcano/issues/3220
 # - ref: https://github.com/volcano-sh/volcano/blob/v1.14.1/pkg/scheduler/plugins/proportion/proportion.go
 # custom:
 #   seen:
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_a_gang_above_the_capability_of_its_queue_is_never_enqueued"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_a_gang_whose_limits_are_not_counted_is_enqueued_above_the_capability"
 #   - "source: trainer pkg/runtime/framework/plugins/volcano/volcano.go"
 #   - "source: volcano pkg/scheduler/plugins/proportion/proportion.go"
 #   - "source: volcano pkg/scheduler/plugins/capacity/capacity.go"
@@ -41,7 +43,7 @@ report contains lib.in_workload(w, queueing.parallelism_path(queueing.largest(w,
 		queueing.exceeds(object.get(w.demand, resource, 0), limit)
 	}
 	most := sort([r | some r, _ in over])[0]
-	message := sprintf("%d pods need %s, more than the capability of Volcano Queue %s (%s): the gang is never enqueued", [
+	message := sprintf("%d pods need %s, more than the capability of Volcano Queue %s (%s): the gang never starts", [
 		sum([pod.count | some pod in w.pods]),
 		queueing.listed({r: w.demand[r] | some r, _ in over}),
 		queue.metadata.name,
@@ -62,7 +64,7 @@ report contains lib.in_workload(w, queueing.parallelism_path(queueing.largest(w,
 	promised := sum([guaranteed(queue, resource) | some queue in lib.objects("scheduling.volcano.sh", "Queue"); queue.metadata.name != name; leaf(queue)])
 	promised > 0
 	queueing.exceeds(needed, there - promised)
-	message := sprintf("%d pods need %s, and of the %s that the nodes have other queues are guaranteed %s: the gang is never enqueued in Volcano Queue %s", [
+	message := sprintf("%d pods need %s, and of the %s that the nodes have other queues are guaranteed %s: the gang never starts in Volcano Queue %s", [
 		sum([pod.count | some pod in w.pods]),
 		queueing.listed({resource: needed}),
 		queueing.amount(resource, there),

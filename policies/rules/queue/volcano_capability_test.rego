@@ -9,11 +9,11 @@ four := json.patch(runs.volcano, runs.pods(4))
 found(message) := {lib.in_workload({"index": 0}, runs.parallelism, message)}
 
 test_fail_nodes if {
-	volcano_capability.report == found("4 pods need 320 cpu, 2048Gi memory, 32 nvidia.com/gpu, more than the capability of Volcano Queue survey (160 cpu, 1024Gi memory, 16 nvidia.com/gpu): the gang is never enqueued") with input as four
+	volcano_capability.report == found("4 pods need 320 cpu, 2048Gi memory, 32 nvidia.com/gpu, more than the capability of Volcano Queue survey (160 cpu, 1024Gi memory, 16 nvidia.com/gpu): the gang never starts") with input as four
 }
 
 test_fail_one_resource if {
-	volcano_capability.report == found("2 pods need 16 nvidia.com/gpu, more than the capability of Volcano Queue survey (8 nvidia.com/gpu): the gang is never enqueued") with input as json.patch(runs.volcano, [runs.set("/objects/2/spec/capability/nvidia.com~1gpu", 8)])
+	volcano_capability.report == found("2 pods need 16 nvidia.com/gpu, more than the capability of Volcano Queue survey (8 nvidia.com/gpu): the gang never starts") with input as json.patch(runs.volcano, [runs.set("/objects/2/spec/capability/nvidia.com~1gpu", 8)])
 }
 
 test_fail_default_queue if {
@@ -38,7 +38,7 @@ guaranteed(n) := json.patch(runs.volcano, [
 ])
 
 test_fail_guaranteed_to_others if {
-	volcano_capability.report == found("2 pods need 16 nvidia.com/gpu, and of the 32 that the nodes have other queues are guaranteed 17: the gang is never enqueued in Volcano Queue survey") with input as guaranteed("17")
+	volcano_capability.report == found("2 pods need 16 nvidia.com/gpu, and of the 32 that the nodes have other queues are guaranteed 17: the gang never starts in Volcano Queue survey") with input as guaranteed("17")
 }
 
 test_success_guaranteed_to_others if volcano_capability.report == set() with input as guaranteed("16")

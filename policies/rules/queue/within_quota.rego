@@ -13,6 +13,7 @@
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_what_the_queue_cannot_take_is_never_admitted"
 #   - "lab: tests/lab/test_faults.py::test_kueue_starts_no_part_of_a_gang"
 #   - "source: kueue pkg/scheduler/flavorassigner/flavorassigner.go"
+#   - "source: kueue pkg/workload/resources.go"
 #   severity: error
 #   needs: cluster
 #   fix: "Ask for fewer nodes (trainer.numNodes) or less on each (trainer.resourcesPerNode), or raise the ClusterQueue's quota to what the cluster has."
