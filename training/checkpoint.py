@@ -15,6 +15,10 @@ import tensorflow as tf
 KEEP = 2  # the newest may be torn if a node died while it was written; its predecessor is whole
 
 
+class WrongCheckpoint(RuntimeError):
+    """The last checkpoint cannot be taken up: it is another network's, or damaged."""
+
+
 class Keeper:
     """Saves and restores the given objects and the numbers that go with them (see numbers)."""
 
@@ -31,11 +35,26 @@ class Keeper:
     def restore(self) -> dict[str, float]:
         """Take up the last checkpoint of the run, if there is one; returns the numbers saved with it, else zeros.
 
-        All objects must have their variables by now. Raises TensorFlow's AssertionError if one is not in the file.
+        All objects must have their variables by now. Raises WrongCheckpoint.
         """
         last = tf.train.latest_checkpoint(self.directory)
         if last:
-            self.checkpoint.restore(last).assert_existing_objects_matched()
+            try:
+                self.checkpoint.restore(last).assert_existing_objects_matched()
+            except (
+                AssertionError,
+                ValueError,
+                tf.errors.InvalidArgumentError,
+            ) as error:  # not there, its shape, its type
+                raise WrongCheckpoint(
+                    f"{last} is of another network or PRECISION ({_first_line(error)}). Give the run a CHECKPOINT_DIR "
+                    f"of its own, or the MODEL and PRECISION that {self.directory}/run.json names"
+                ) from None
+            except (tf.errors.OpError, IndexError, RuntimeError) as error:  # a file is cut short or gone
+                raise WrongCheckpoint(
+                    f"{last} cannot be read ({_first_line(error)}). Where one before it is there, name that one in "
+                    f"{self.directory}/checkpoint, else give the run another CHECKPOINT_DIR"
+                ) from None
         return {name: float(variable.numpy()) for name, variable in self.numbers.items()}
 
     def save(self, **numbers: float) -> None:
@@ -52,3 +71,7 @@ class Keeper:
         """Remove what is not kept."""
         if self.scratch:
             shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).strip().splitlines()[0].strip()}"

@@ -1,8 +1,9 @@
 """Train on CIFAR-10, on one worker or many; start with tfrun: python3 tfrun.py -- python3 train.py
 
 No cluster code in here: TF_CONFIG comes from tfrun, worker 0 prints. config.py lists what the environment decides.
-Exit status: 0 trained to the end; 2 a bad value, bad data or a start that TF_CONFIG does not describe; 82 stopped by
-SIGTERM with everything saved, the next start goes on from there; 1 anything else, with a traceback.
+Exit status: 0 trained to the end; 2 a bad value, bad data, a checkpoint of another network or a start that TF_CONFIG
+does not describe; 82 stopped by SIGTERM with everything saved, the next start goes on from there; 1 anything else, with
+a traceback.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ def main() -> int:
         print(f"train: error: {error}", file=sys.stderr)
         return BAD_VALUE
 
-    import loop  # TensorFlow is loaded here, when nothing simple can be wrong any more
+    import checkpoint  # TensorFlow is loaded here, when nothing simple can be wrong any more
+    import loop
 
     stop = loop.Stop()
     stop.listen()
     try:
         return 0 if loop.train(settings, cifar, stop, say) else STOPPED
-    except loop.WrongStart as error:
+    except (loop.WrongStart, checkpoint.WrongCheckpoint) as error:
         print(f"train: error: {error}", file=sys.stderr)
         return BAD_VALUE
     except Exception:

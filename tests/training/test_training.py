@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -128,6 +129,27 @@ def test_a_run_goes_on_after_sigterm_and_after_a_lost_worker(gang: Gang, trainin
     text = gang.train(2, "disturbed", **settings)
     assert "resumed at step 10" in text
     assert value(text, "Weights") == undisturbed
+
+
+def test_a_checkpoint_that_cannot_be_taken_up_is_named_and_kept(gang: Gang, tmp_path: Path) -> None:
+    """One of another network, of another precision and one that is cut short: status 2, no traceback, no file touched."""
+    gang.train(1, "other", EPOCHS="1")
+    folder, cut = tmp_path / "other", tmp_path / "cut"
+    shutil.copytree(folder, cut)
+    data = cut / "ckpt-5.data-00000-of-00001"
+    data.write_bytes(data.read_bytes()[:10_000])
+    before = {file: file.read_bytes() for file in tmp_path.glob("*/*") if file.is_file() and file.parent in (folder, cut)}
+    pods = {
+        f"{folder}/ckpt-5 is of another network or PRECISION (ValueError: ": gang.start(1, "other", MODEL="resnet9"),
+        f"{folder}/ckpt-5 is of another network or PRECISION (InvalidArgumentError: ": gang.start(1, "other", PRECISION="float64"),
+        f"{folder}/ckpt-5 is of another network or PRECISION (AssertionError: ": gang.start(1, "other", PRECISION="mixed_float16"),
+        f"{cut}/ckpt-5 cannot be read (IndexError: ": gang.start(1, "cut"),
+    }
+    for said, [pod] in pods.items():
+        assert pod.wait(240) == 2, pod.text()[-3000:]
+        assert f"train: error: {said}" in pod.text()
+        assert "Traceback" not in pod.text()
+    assert {file: file.read_bytes() for file in before} == before
 
 
 def test_workers_with_different_settings_do_not_train(gang: Gang) -> None:
