@@ -70,6 +70,9 @@ def place(cluster: Cluster, request: pytest.FixtureRequest, tmp_path_factory: py
     for name in ("ignored", "server-side", "client-side"):
         code, job = trainjob(name, "")
         write(folder / name / "run.yaml", yaml.safe_dump_all([code, job]))
+    for name in ("forced", "as-option"):
+        metadata = {"name": name, **({"annotations": {"argocd.argoproj.io/sync-options": "Force=true"}} if name == "forced" else {})}
+        write(folder / name / "map.yaml", yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}))
     write(folder / "shared" / "map.yaml", yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shared"}}))
     with own(cluster, request) as namespace:
         served = cluster.lab.state / "git" / f"{namespace.name}.git"
@@ -118,6 +121,18 @@ def test_an_object_of_two_applications_is_shared_and_goes_where_they_say(place: 
         "one of the two complains",
         lambda: any("SharedResourceWarning" in str(place.status(name).get("conditions")) for name in ("one", "two")),
     )
+
+
+def test_what_is_forced_is_not_applied_server_side(place: Place) -> None:
+    """Force is read from the object's annotation; as an option of the application it is not read, else this would fail too."""
+    once = {"automated": {}, "retry": {"limit": 0}, "syncOptions": ["ServerSideApply=true"]}
+    place.deploy("forced", path="forced", policy=once)
+    place.deploy("as-option", path="as-option", policy={**once, "syncOptions": ["ServerSideApply=true", "Force=true"]})
+    place.namespace.wait("it is refused", lambda: "--force cannot be used with --server-side" in str(place.status("forced")))
+    place.wait_sync("as-option", "Synced")
+    assert [
+        each["metadata"]["name"] for each in place.namespace.items("configmaps") if each["metadata"]["name"] in ("forced", "as-option")
+    ] == ["as-option"]
 
 
 def test_what_kueue_writes_is_a_difference_where_argo_cd_applies_client_side(place: Place) -> None:

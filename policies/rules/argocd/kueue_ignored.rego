@@ -3,7 +3,8 @@
 # description: |
 #   Kueue admits a run by setting spec.suspend and by an entry of its own in spec.runtimePatches. An Application that
 #   compares and applies these fields is OutOfSync as soon as a run is admitted; what a sync then writes, with selfHeal at
-#   once, is Kueue's to decide. ServerSideApply=true compares only what Git has, which helps as long as Git has neither.
+#   once, is Kueue's to decide. An Application with ServerSideApply=true compares and writes only what Git has: it needs
+#   nothing ignored as long as its runs have no suspend and no patch of Kueue's in Git.
 #   ignoreDifferences alone only hides the difference: a sync still writes without RespectIgnoreDifferences.
 # related_resources:
 # - ref: https://argo-cd.readthedocs.io/en/stable/user-guide/diffing/
@@ -62,6 +63,19 @@ queued contains app if {
 	some manifest in argocd.deployed(app)
 	manifest.kind == "TrainJob"
 	queueing.labelled(manifest)
+	not left_alone(app, manifest)
+}
+
+# Whether a sync neither compares nor writes what Kueue writes into a TrainJob.
+left_alone(app, manifest) if {
+	app.known
+	argocd.has_option(app, "ServerSideApply=true")
+	not argocd.has_option(app, "Replace=true")
+	options := object.get(manifest.metadata, ["annotations", argocd.sync_options], "")
+	every option in ["ServerSideApply=false", "Replace=true"] { not contains(options, option) }
+	spec := object.get(manifest, "spec", {})
+	every field in ["suspend", "podTemplateOverrides", "podSpecOverrides"] { not field in object.keys(spec) }
+	every patch in object.get(spec, "runtimePatches", []) { not startswith(patch.manager, "kueue.x-k8s.io/") }
 }
 
 queued contains app if {

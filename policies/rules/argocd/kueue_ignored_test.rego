@@ -4,12 +4,19 @@ import data.lib
 import data.rules.argocd.kueue_ignored.report
 import data.rules_test.applications
 
-ignoring(entry) := applications.with_view("spec/ignoreDifferences", [object.union({"group": "trainer.kubeflow.org", "kind": "TrainJob"}, entry)])
+client_side := applications.with_view("spec/syncPolicy/syncOptions", ["RespectIgnoreDifferences=true"])
+
+with_view(field, value) := json.patch(client_side, [{"op": "add", "path": sprintf("/applications/0/%s", [field]), "value": value}])
+
+# An Application that applies server-side and ignores nothing; its run has this in its spec.
+server_side(spec) := json.patch(applications.with_view("spec/ignoreDifferences", []), [{"op": "add", "path": "/applications/0/deploys/0/spec", "value": spec}])
+
+ignoring(entry) := with_view("spec/ignoreDifferences", [object.union({"group": "trainer.kubeflow.org", "kind": "TrainJob"}, entry)])
 
 found(field) := {lib.at(0, ["spec", "ignoreDifferences"], sprintf("Application owls deploys TrainJobs that Kueue queues and does not ignore %s: Argo CD fights Kueue over it", [field]))}
 
 test_fail_none if {
-	report == found("Kueue's spec.runtimePatches and spec.suspend") with input as applications.with_view("spec/ignoreDifferences", [])
+	report == found("Kueue's spec.runtimePatches and spec.suspend") with input as with_view("spec/ignoreDifferences", [])
 }
 
 test_fail_suspend_alone if report == found("Kueue's spec.runtimePatches") with input as ignoring({"jsonPointers": ["/spec/suspend"]})
@@ -26,7 +33,7 @@ test_fail_not_respected if {
 	report == {lib.at(
 		0, ["spec", "syncPolicy", "syncOptions"],
 		"Application owls ignores what Kueue writes into TrainJobs but lacks RespectIgnoreDifferences=true: a sync still overwrites it",
-	)} with input as applications.with_view("spec/syncPolicy/syncOptions", ["ServerSideApply=true"])
+	)} with input as with_view("spec/syncPolicy/syncOptions", [])
 }
 
 test_fail_called_so if {
@@ -34,6 +41,18 @@ test_fail_called_so if {
 	count(report) == 1 with input as json.patch(unknown, [{"op": "replace", "path": "/applications/0/spec/project", "value": "training"}])
 	queue := {"kind": "LocalQueue", "namespace": "owls", "name": "night"}
 	count(report) == 1 with input as json.patch(unknown, [{"op": "add", "path": "/cluster/external/-", "value": queue}])
+}
+
+test_fail_server_side if {
+	count(report) == 1 with input as server_side({"suspend": true})
+	count(report) == 1 with input as server_side({"runtimePatches": [{"manager": "kueue.x-k8s.io/manager"}]})
+	count(report) == 1 with input as json.patch(server_side({}), [{"op": "add", "path": "/applications/0/deploys/0/metadata/annotations", "value": {"argocd.argoproj.io/sync-options": "ServerSideApply=false"}}])
+	count(report) == 1 with input as json.patch(server_side({}), [{"op": "add", "path": "/applications/0/spec/syncPolicy/syncOptions/-", "value": "Replace=true"}])
+}
+
+test_success_server_side if {
+	report == set() with input as server_side({})
+	report == set() with input as server_side({"runtimePatches": [{"manager": "training.example/run"}]})
 }
 
 # Names say nothing, and Volcano is there as well: what is ignored tells.
@@ -76,28 +95,28 @@ test_success_manager if report == set() with input as ignoring({"managedFieldsMa
 test_success_system if {
 	config := {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "argocd-cm"}, "data": {"resource.customizations.ignoreDifferences.trainer.kubeflow.org_TrainJob": "jsonPointers: [/spec/suspend, /spec/runtimePatches]"}}
 	report == set() with input as json.patch(
-		applications.with_view("spec/ignoreDifferences", []),
+		with_view("spec/ignoreDifferences", []),
 		[{"op": "add", "path": "/objects/-", "value": config}],
 	)
 }
 
 test_success_no_kueue if {
 	report == set() with input as json.patch(
-		applications.with_view("spec/ignoreDifferences", []),
+		with_view("spec/ignoreDifferences", []),
 		[{"op": "replace", "path": "/cluster/versions", "value": {"volcano": "1.14.1"}}],
 	)
 }
 
 test_success_not_queued if {
 	report == set() with input as json.patch(
-		applications.with_view("spec/ignoreDifferences", []),
+		with_view("spec/ignoreDifferences", []),
 		[{"op": "remove", "path": "/applications/0/deploys/0/metadata/labels"}],
 	)
 }
 
 test_success_template_patch if {
 	report == set() with input as json.patch(
-		applications.with_view("spec/ignoreDifferences", []),
+		with_view("spec/ignoreDifferences", []),
 		[{"op": "add", "path": "/objects/0/spec/templatePatch", "value": "spec: {}"}],
 	)
 }
