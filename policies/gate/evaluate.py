@@ -73,9 +73,10 @@ class Evaluator:
 def _fault(found: dict[str, Any], resources: Sequence[Resource], workloads: Sequence[Workload], facts: Facts | None) -> Fault:
     """A rule's finding as a fault of an object; a path into an effective JobSet is mapped to where its value came from."""
     path, owner = tuple(found["path"]), None
+    told = {"rule": found["rule"], "message": found["message"], "severity": found.get("severity"), "fix": found.get("fix")}
     if "facts" in found:
         assert facts, "rules about facts need a cluster"
-        return Fault(rule=found["rule"], message=found["message"], resource=None, place=facts.place(path))
+        return Fault(**told, resource=None, place=facts.place(path))
     if "workload" in found:
         workload = workloads[found["workload"]]
         owner = resources[workload.object]
@@ -83,15 +84,7 @@ def _fault(found: dict[str, Any], resources: Sequence[Resource], workloads: Sequ
         index, path = workload.effective.origin(path)
     else:
         index = found["object"]
-    return Fault(
-        rule=found["rule"],
-        message=found["message"],
-        resource=resources[index],
-        path=path,
-        severity=found.get("severity"),
-        fix=found.get("fix"),
-        owner=owner,
-    )
+    return Fault(**told, resource=resources[index], path=path, owner=owner)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from gate import kustomization
+from gate import kustomization, process
 from gate.model import GateError
 
 _MOST_BYTES = 64 * 1024 * 1024
@@ -33,7 +33,7 @@ class Mirror:
 def mirrored(folder: Path) -> Iterator[Mirror]:
     """Copies what the build of a folder reads, for as long as the context lasts. Raises GateError where that is too much."""
     size = 0
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(dir=process.scratch()) as name:
         mirror = Mirror(Path(name).resolve())
         for file in dict.fromkeys(file for layer in kustomization.walk(folder) for file in kustomization.read(layer)):
             if not file.is_file():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.conftest import ROOT
 
@@ -69,3 +71,21 @@ def test_the_token_is_in_no_command_line_and_nobody_else_can_read_it(checking: s
     secret = token.split('"')[5]
     assert len(secret) > 40
     assert not any(secret in command for command in below(temporary))
+
+
+def test_no_key_of_a_kubeconfig_outlives_a_gate_that_is_killed(tmp_path: Path) -> None:
+    """The client of Kubernetes writes what stands in the file as text into files of its own."""
+    data = base64.b64encode(b"secret").decode()
+    config = {
+        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1", "certificate-authority-data": data}}],
+        "users": [{"name": "u", "user": {"client-certificate-data": data, "client-key-data": data}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    (tmp_path / "config").write_text(yaml.safe_dump(config), encoding="utf-8")
+    (tmp_path / "temporary").mkdir()
+    script = "import os, pathlib, sys; from gate.why.cluster import connect; connect(pathlib.Path(sys.argv[1])); os.kill(os.getpid(), 9)"
+    command = [sys.executable, "-c", script, str(tmp_path / "config")]
+    done = subprocess.run(command, env={**os.environ, "TMPDIR": str(tmp_path / "temporary")}, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert reached(lambda: not list((tmp_path / "temporary").iterdir())), list((tmp_path / "temporary").iterdir())

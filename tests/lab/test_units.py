@@ -192,3 +192,10 @@ def test_watch_says_why_a_run_waits_and_how_far_it_is() -> None:
         ("training/runs", "trains", "40 %, accuracy 0.91"),
         ("training/lost", "Failed", "restarts"),
     ]
+
+
+def test_the_tour_checks_the_eight_steps_only(tmp_path: Path) -> None:
+    (tmp_path / "config").touch()
+    done = CliRunner().invoke(main, ["tour", "jobset", "--check", "--step=queue-label", f"--kubeconfig={tmp_path / 'config'}"])
+    assert done.exit_code == 2
+    assert "--check knows the eight steps only (1, 2, 3, 4, 5, 6, 7, 8)" in " ".join(done.output.split())

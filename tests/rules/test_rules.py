@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gate import check, rules, tools
+from gate import check, evaluate, facts, rules, tools
 from gate.evaluate import Evaluator
 from gate.model import Finding, Outcome
 from tests.edit import edit_file, edited, line_of
@@ -79,8 +79,8 @@ def test_case(rule: str, case: dict[str, Any], tmp_path: Path, opa: Evaluator) -
     for entry in case["expect"]:
         known = rules.rules()[entry["rule"]]
         default = {"severity": known.severity, "fix": known.fix}
-        facts = HERE / "clusters" / f"{case.get('cluster', case['from'])}.yaml"
-        line = line_of(facts if entry.get("resource", "") is None else file, entry["line"])
+        own = HERE / "clusters" / f"{case.get('cluster', case['from'])}.yaml"
+        line = line_of(own if entry.get("resource", "") is None else file, entry["line"])
         expected.append({**default, **entry, "message": entry["message"].split(" (missing: ")[0], "line": line})
     left = case.get("besides", ())  # what others say of the case, rightly
     told = [finding for finding in outcome.findings if finding.severity != "info" or finding.rule == rule]
@@ -109,6 +109,19 @@ def test_mutation_of_the_estate_is_caught_at_its_line(rule: str, estate: Path, o
     expected = mutation["expect"]
     assert places == {(expected["file"], line_of(estate / expected["file"], expected["line"]))}
     assert all(mutation["target"] in finding.targets for finding in found)
+
+
+def test_what_is_found_in_the_facts_keeps_its_severity_and_fix() -> None:
+    found = {
+        "rule": "versions/tried-together",
+        "facts": True,
+        "path": ["versions", "trainer"],
+        "message": "m",
+        "severity": "info",
+        "fix": "f",
+    }
+    fault = evaluate._fault(found, [], [], facts.load(HERE / "clusters" / "kueue.yaml"))
+    assert (fault.severity, fault.fix) == ("info", "f")
 
 
 @pytest.mark.parametrize("rule", REGO)

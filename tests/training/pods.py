@@ -85,7 +85,8 @@ class Pod:
         (folder / "hosts").write_text(f"127.0.0.1 localhost\n{address} {fqdn} {name}\n" if fqdn else "127.0.0.1 localhost\n")
         search = f"ns.svc.{ZONE} svc.{ZONE} {ZONE}"
         (folder / "resolv.conf").write_text(f"search {search}\nnameserver {GATEWAY}\noptions ndots:5\n")
-        inside = {**env, "POD_HOSTNAME": name, "POD_ETC": str(folder), "POD_ADDRESS": address}
+        (folder / "tmp").mkdir()
+        inside = {"TMPDIR": str(folder / "tmp"), **env, "POD_HOSTNAME": name, "POD_ETC": str(folder), "POD_ADDRESS": address}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [*UNSHARE, "bash", "-e", "-c", BEGIN, "pod", *command],

@@ -12,6 +12,7 @@ import urllib3
 import yaml
 from kubernetes import client, config
 
+from gate import process
 from gate.model import GateError, Manifest
 
 _SECONDS = (5, 30)  # to connect, to read
@@ -171,7 +172,13 @@ def connect(kubeconfig: Path | None, context: str | None = None) -> Cluster:
             contexts, active = config.list_kube_config_contexts(config_file=file)  # type: ignore[no-untyped-call]
             chosen = next((each for each in contexts if each["name"] == context), active)
             namespace = (chosen.get("context") or {}).get("namespace") or "default"
-            config.load_kube_config(config_file=file, context=context, client_configuration=settings, persist_config=False)  # type: ignore[no-untyped-call]
+            config.load_kube_config(  # type: ignore[no-untyped-call]
+                config_file=file,
+                context=context,
+                client_configuration=settings,
+                persist_config=False,
+                temp_file_path=str(process.scratch()),  # it writes certificates and keys
+            )
         except config.ConfigException:
             if kubeconfig or context or not _OWN.exists():
                 raise

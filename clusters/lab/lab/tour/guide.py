@@ -276,7 +276,12 @@ def lacking(look: Look, output: Path) -> list[tuple[Step, list[str]]]:
 
 
 def checked(cluster: Cluster, output: Path, console: Console, steps: Sequence[Step]) -> bool:
-    """Prints what each of the eight steps lacks, and says whether none lacks anything."""
+    """Prints what each of the eight steps lacks, and says whether none lacks anything. Raises click's BadParameter for none of them."""
+    if not set(steps) & set(EIGHT):
+        eight = ", ".join(step.name for step in EIGHT)
+        raise click.BadParameter(
+            f"--check knows the eight steps only ({eight}): what is shown besides leaves nothing.", param_hint="--step"
+        )
     found = [(step, faults) for step, faults in lacking(Look(connect(cluster.kubeconfig)), output) if step in steps]
     for step, faults in found:
         console.print(Text(f"{'✗' if faults else '✓'} {step.name}  {step.title()}", style="red" if faults else "green"))
