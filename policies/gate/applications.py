@@ -21,10 +21,10 @@ from gate.model import FieldPath, Resource, Unit, get
 
 _GROUP = "argoproj.io"
 _VARIABLE = re.compile(r"\{\{-?\s*\.?([A-Za-z_][\w.-]*?)\s*-?\}\}")
-_MANIFESTS = (*render.YAML_SUFFIXES, ".json")
 _OTHER_TOOLS = ("Chart.yaml", "*.jsonnet")
 # Folders that a repository like this one has: a path that begins with one is meant to be in it.
 _ROOMS = ("clusters", "overlays")
+_KUEUES = ("suspend", "runtimePatches", "podTemplateOverrides", "podSpecOverrides")  # the last two in older versions of Trainer
 _NEARLY = 0.75  # of their characters are the same
 
 
@@ -251,7 +251,7 @@ def _units(folder: Path, source: Mapping[str, Any]) -> list[Unit]:
     if kustomization.kustomization_file(folder):
         return [Unit(path=folder, kustomization=True)]
     pattern = "**/*" if get(source, ("directory", "recurse")) else "*"
-    return [Unit(path=file, kustomization=False) for file in sorted(folder.glob(pattern)) if file.suffix in _MANIFESTS and file.is_file()]
+    return [Unit(path=file, kustomization=False) for file in sorted(folder.glob(pattern)) if file.suffix in render.MANIFEST_SUFFIXES and file.is_file()]
 
 
 def _objects(folder: Path, source: Mapping[str, Any]) -> list[dict[str, Any]] | None:
@@ -267,10 +267,11 @@ def _objects(folder: Path, source: Mapping[str, Any]) -> list[dict[str, Any]] | 
 
 
 def _identity(resource: Resource, namespace: Any) -> dict[str, Any]:
-    """An object without its content, but for the runtime of a TrainJob."""
+    """An object without its content, but for the runtime of a TrainJob and what of it Kueue writes."""
     named = {"namespace": namespace} if namespace else {}
     metadata = {key: resource.metadata[key] for key in ("name", "namespace", "labels", "annotations") if key in resource.metadata}
     identity = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {**metadata, **named}}
     if resource.kind == "TrainJob":
         identity["runtime"] = {"kind": "ClusterTrainingRuntime", "name": "", **(get(resource.manifest, ("spec", "runtimeRef")) or {})}
+        identity["spec"] = {field: value for field in _KUEUES if (value := get(resource.manifest, ("spec", field))) is not None}
     return dict(json.loads(json.dumps(identity, default=str)))

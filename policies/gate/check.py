@@ -72,7 +72,10 @@ def targets(root: Path, paths: Sequence[Path], cluster: str | None) -> list[Targ
 
 
 def _expanded(path: Path) -> list[Path]:
-    """A repository stands for everything in it, a folder of clusters for each of them."""
+    """A repository stands for everything in it, a folder of clusters for each of them, a file that describes a folder for that."""
+    described = path.name in kustomization.FILE_NAMES or (path.name == facts.FILE_NAME and path.parent.parent.name == "clusters")
+    if described and path.is_file():
+        return [path.parent]
     if not path.is_dir() or any((path / name).exists() for name in (*kustomization.FILE_NAMES, facts.FILE_NAME)):
         return [path]
     clusters = sorted(file.parent for file in path.glob(f"*/{facts.FILE_NAME}"))

@@ -16,6 +16,7 @@ from gate import blame, facts, kustomization, parts, process, source, tools
 from gate.model import Fault, GateError, Place, Problem, Resource, Unit
 
 YAML_SUFFIXES = (".yaml", ".yml")
+MANIFEST_SUFFIXES = (*YAML_SUFFIXES, ".json")
 SELF_CONTAINED = "run/self-contained"
 _SECONDS = 60
 ORIGIN = "config.kubernetes.io/origin"
@@ -44,11 +45,26 @@ def units(folder: Path) -> tuple[Unit, ...]:
     claimed = {path.resolve() for path in kustomizations}
     for path in _folders(folder):
         if not any(parent in claimed for parent in (path.resolve(), *path.resolve().parents)):
-            plain = sorted(file for file in path.iterdir() if file.suffix in YAML_SUFFIXES and file.is_file())
+            plain = sorted(file for file in path.iterdir() if file.is_file() and _is_manifest(file))
             found += [Unit(path=file, kustomization=False) for file in plain if file.name != facts.FILE_NAME]
     if not found:
-        raise GateError("holds nothing to check: no kustomization and no YAML file", file=folder)
+        raise GateError("holds nothing to check: no kustomization and no manifest", file=folder)
     return tuple(found)
+
+
+def _is_manifest(file: Path) -> bool:
+    """Whether a file of a plain folder holds objects: every YAML file; JSON, which has other uses, where it says so itself."""
+    if file.suffix != ".json":
+        return file.suffix in YAML_SUFFIXES
+    if file.stat().st_size > source.MAX_BYTES:
+        return False
+    try:
+        text = source.read_text(file)
+        if '"apiVersion"' not in text or '"kind"' not in text:
+            return False
+        return all(isinstance(each.value, dict) and {"apiVersion", "kind"} <= each.value.keys() for each in source.load(file))
+    except GateError:
+        return True  # it is reported when the unit is rendered
 
 
 def _folders(folder: Path) -> Iterator[Path]:

@@ -90,6 +90,12 @@ def test_what_a_folder_deploys(repository: Path, path: str, name: str) -> None:
     assert view["known"]
 
 
+def test_what_kueue_writes_is_told_of_a_run(repository: Path) -> None:
+    (repository / "work/dawn/run.yaml").write_text(RUN.replace("spec: {", "spec: {suspend: false, trainer: {numNodes: 2}, "))
+    (view,) = views(repository, source=source("work/dawn"))
+    assert [each["spec"] for each in view["deploys"]] == [{"suspend": False}]
+
+
 @pytest.mark.parametrize("more", [{"chart": "larks"}, {"directory": {"include": "*.json"}}, {"kustomize": {"namePrefix": "a-"}}])
 def test_what_cannot_be_told_is_not_known(repository: Path, more: dict[str, Any]) -> None:
     (view,) = views(repository, source=source("work/dawn", **more))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gate import rules
+from gate import check, rules
 from tests.command import gate, report
 from tests.conftest import ROOT
 from tests.edit import edit_file
@@ -165,6 +165,30 @@ def test_a_manifest_of_a_cluster_that_no_kustomization_holds_is_told(estate: Pat
     assert status == 2
     assert document["problems"][0]["file"] == "clusters/v100-ib/runs/forgotten/trainjob.yaml"
     assert "stands in no kustomization" in document["problems"][0]["message"]
+
+
+def test_json_in_a_folder_is_judged_where_it_is_a_manifest(tmp_path: Path) -> None:
+    for name, text in {
+        "clusters/README.md": "",
+        "k/a.json": '{"apiVersion": "v1",\n "kind": "ConfigMap",\n "metadata": {"name": "a", "namespace": "n"},\n "datum": {}}\n',
+        "k/dashboard.json": '{"panels": [{"kind": "graph", "apiVersion": 1}]}\n',
+        "k/package.json": '{"name": "k"}\n',
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    status, document = report(tmp_path / "k")
+    assert [(finding["rule"], finding["file"], finding["line"]) for finding in document["findings"]] == [("schema/valid", "k/a.json", 4)]
+    assert (status, document["summary"]["resources"]) == (1, 1)
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken/b.json").write_text('{"apiVersion": "v1", "kind": "ConfigMap"', encoding="utf-8")
+    status, document = report(tmp_path / "broken")
+    assert (status, document["problems"][0]["file"]) == (2, "broken/b.json")
+
+
+def test_a_file_that_describes_a_folder_stands_for_it(estate: Path) -> None:
+    run = estate / "clusters/lab/runs/more-nodes"
+    targets = check.targets(estate, [run / "kustomization.yaml", estate / "clusters/lab/cluster.yaml"], None)
+    assert [(target.name, target.kind) for target in targets] == [("clusters/lab/runs/more-nodes", "run"), ("clusters/lab", "cluster")]
 
 
 def test_a_run_cannot_be_judged_where_the_rest_of_its_cluster_is_broken(estate: Path) -> None:
