@@ -251,7 +251,8 @@ def _units(folder: Path, source: Mapping[str, Any]) -> list[Unit]:
     if kustomization.kustomization_file(folder):
         return [Unit(path=folder, kustomization=True)]
     pattern = "**/*" if get(source, ("directory", "recurse")) else "*"
-    return [Unit(path=file, kustomization=False) for file in sorted(folder.glob(pattern)) if file.suffix in render.MANIFEST_SUFFIXES and file.is_file()]
+    files = [file for file in sorted(folder.glob(pattern)) if file.suffix in render.MANIFEST_SUFFIXES and file.is_file()]
+    return [Unit(path=file, kustomization=False) for file in files]
 
 
 def _objects(folder: Path, source: Mapping[str, Any]) -> list[dict[str, Any]] | None:

@@ -35,14 +35,16 @@ class Script:
     """A training script: its tree and what is known of the packages that it will meet.
 
     `packages` maps the names of the inline metadata's dependencies (PEP 723, normalised) to their pinned version, None
-    where it is not pinned; it is empty where there is no metadata. `image` is the image that runs the script, "" where
-    that is not known. `file` and `lines` tell where each line of the text stands (no lines: the text is the file).
+    where it is not pinned; it is empty where there is no metadata. `lowest` has the lower bounds of what is not pinned.
+    `image` is the image that runs the script, "" where that is not known. `file` and `lines` tell where each line of the
+    text stands (no lines: the text is the file).
     """
 
     file: Path
     tree: ast.Module
     text: str
     packages: Mapping[str, Version | None]
+    lowest: Mapping[str, Version] = dataclasses.field(default_factory=dict)
     image: str = ""
     lines: Sequence[int] = ()
 
@@ -68,7 +70,8 @@ def parse(text: str, file: Path, *, image: str = "", lines: Sequence[int] = ()) 
         raise GateError(f"is not valid Python: {error.msg}", file=file, line=_line(lines, error.lineno or 1)) from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise GateError(f"is not valid Python: {error or 'nested too deeply'}", file=file) from error
-    return Script(file=file, tree=tree, text=text, packages=_packages(text, file), image=image, lines=lines)
+    packages, lowest = _packages(text, file)
+    return Script(file=file, tree=tree, text=text, packages=packages, lowest=lowest, image=image, lines=lines)
 
 
 @contextlib.contextmanager
@@ -87,17 +90,22 @@ def _line(lines: Sequence[int], number: int) -> int:
     return lines[min(number, len(lines)) - 1] if lines else number
 
 
-def _packages(text: str, file: Path) -> dict[str, Version | None]:
+def _packages(text: str, file: Path) -> tuple[dict[str, Version | None], dict[str, Version]]:
     body = _metadata(text)
     packages: dict[str, Version | None] = {}
+    lowest: dict[str, Version] = {}
     try:
         for entry in tomllib.loads("\n".join(body)).get("dependencies", []):
             requirement = Requirement(entry)
             pins = [each.version for each in requirement.specifier if each.operator in ("==", "===", "~=")]
-            packages[requirement.name.lower().replace("_", "-")] = Version(pins[0].removesuffix(".*")) if pins else None
+            name = requirement.name.lower().replace("_", "-")
+            packages[name] = Version(pins[0].removesuffix(".*")) if pins else None
+            bounds = [Version(each.version) for each in requirement.specifier if each.operator in (">=", ">")]
+            if bounds and not pins:
+                lowest[name] = max(bounds)
     except (tomllib.TOMLDecodeError, InvalidRequirement, InvalidVersion, TypeError, AttributeError, RecursionError) as error:
         raise GateError(f"has inline metadata that cannot be read: {error}", file=file) from error
-    return packages
+    return packages, lowest
 
 
 def _metadata(text: str) -> list[str]:

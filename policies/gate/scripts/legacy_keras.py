@@ -22,7 +22,7 @@ RULE = Rule(
     "`Attempt to convert a value (PerReplica:...) with an unsupported type` (measured on TensorFlow 2.21.0 with Keras 3.15.1; predict "
     "works, and so may a loop of one's own). tf.keras is Keras 2 again where tf-keras of TensorFlow's own minor version is installed and "
     "TF_USE_LEGACY_KERAS=1 is set before TensorFlow is imported; tfrun sets it. `import keras` is Keras 3 even then. Judged only where "
-    "TensorFlow's version is known: from the script's inline metadata or an image tensorflow/tensorflow.",
+    "TensorFlow's version, or that it is no earlier one, is known: from the script's inline metadata or an image tensorflow/tensorflow.",
     symptoms=("Attempt to convert a value (PerReplica: …) with an unsupported type",),
     severity="error",
     fix="Depend on tf-keras of TensorFlow's minor version, set os.environ['TF_USE_LEGACY_KERAS'] = '1' above the first import of "
@@ -67,7 +67,8 @@ def _version(script: Script) -> tuple[bool, Version | None]:
     """TensorFlow's version, and whether the script itself lists it."""
     for name in _TENSORFLOW:
         if name in script.packages:
-            return True, script.packages[name]
+            lowest = script.lowest.get(name)
+            return True, lowest if lowest and lowest >= _KERAS_3 else script.packages[name]
     found = _IMAGE.match(script.image)
     return False, Version(found[1]) if found else None
 
@@ -95,7 +96,9 @@ def _root(name: str) -> str:
 def _judge(script: Script, events: Sequence[Event], event: Event, family: str, version: Version, *, listed: bool) -> Iterator[Finding]:
     legacy = script.packages.get("tf-keras")
     has_legacy = "tf-keras" in script.packages
-    minor = f"{version.major}.{version.minor}"
+    pinned = version in script.packages.values() or not listed
+    minor = f"{version.major}.{version.minor}" if pinned else f"{version} or later"
+    needed = f"tf-keras {minor}" if pinned else "tf-keras of its minor version"
     at = f"{event.name}() under MultiWorkerMirroredStrategy"
     if family == "keras":
         own = script.packages.get("keras")
@@ -118,7 +121,7 @@ def _judge(script: Script, events: Sequence[Event], event: Event, family: str, v
             yield wrong.line, f"{_VARIABLE} is not set to 1: tf.keras of TensorFlow {minor} stays Keras 3, and {at} fails", None
             return
         if not early and not has_legacy:
-            yield event.line, f"{at} with Keras 3: TensorFlow {minor} needs tf-keras {minor} and {_VARIABLE}=1 for Keras 2", None
+            yield event.line, f"{at} with Keras 3: TensorFlow {minor} needs {needed} and {_VARIABLE}=1 for Keras 2", None
             return
         if not early:
             message = (
@@ -127,8 +130,8 @@ def _judge(script: Script, events: Sequence[Event], event: Event, family: str, v
             yield event.line, message, "warning" if script.image else None
             return
     if listed and not has_legacy:
-        yield event.line, f"{at} needs tf-keras {minor}, which the script's dependencies do not list", None
-    elif legacy is not None and (legacy.major, legacy.minor) != (version.major, version.minor):
+        yield event.line, f"{at} needs {needed}, which the script's dependencies do not list", None
+    elif pinned and legacy is not None and (legacy.major, legacy.minor) != (version.major, version.minor):
         yield (
             event.line,
             f"tf-keras {legacy} does not fit TensorFlow {version}: its minor version must be {minor}, or Keras 2 cannot be had",
