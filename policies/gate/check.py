@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -33,6 +34,7 @@ from gate.history import Before
 from gate.model import SEVERITIES, Checked, Fault, Finding, GateError, Outcome, Place, Problem, Resource, Rule, Unit, Waived, Waiver, dotted
 
 Progress = Callable[[str], None]
+_LONGEST, _LONGEST_WORD = 1000, 300  # characters of a message, and without a space
 _Located = tuple[Fault, Place, tuple[str, ...]]
 
 
@@ -390,13 +392,19 @@ def _findings(located: Iterable[_Located], known: dict[str, Rule]) -> list[Findi
         merged[key] = Finding(
             rule=fault.rule,
             severity=fault.severity or rule.severity,
-            message=message,
+            message=_readable(message),
             fix=fault.fix or rule.fix,
             targets=tuple(sorted(set(reached))),
             place=place,
             resource=fault.resource,
         )
     return sorted(merged.values(), key=lambda f: (str(f.place.file), f.place.line, SEVERITIES.index(f.severity), f.rule, f.message))
+
+
+def _readable(message: str) -> str:
+    """A message that no value of a pull request makes endless: its end says what is wrong with the value."""
+    text = re.sub(rf"\S{{{_LONGEST_WORD + 1},}}", lambda word: f"{word[0][:100]}…{word[0][-20:]}", message)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[3 - _LONGEST // 2 :]}"
 
 
 def _unique(problems: Iterable[Problem]) -> list[Problem]:

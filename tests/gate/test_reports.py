@@ -28,7 +28,7 @@ from gate import check, evaluate, reports, rules
 from gate.model import Outcome, Place
 from gate.reports import github, html, markdown
 from tests import sarif_schema
-from tests.command import gate
+from tests.command import gate, report
 
 NAME = (
     "</code></td></pre>]]><script>alert(1)</script>|[a](https://evil.example){0}@everyone #1 ``x`` %0A::set-output name=a::b ##[error]&lt;"
@@ -310,3 +310,22 @@ def test_an_output_is_whole_or_as_it_was(tmp_path: Path, monkeypatch: pytest.Mon
     assert "--output: cannot be written: No space left on device" in result.stderr
     assert output.read_text(encoding="utf-8") == "before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.yaml", "clusters", "report"]
+
+
+def test_runs_stand_with_their_cluster() -> None:
+    targets = ["clusters/a", "clusters/a/runs/one", "clusters/a/runs/two", "clusters/b/runs/one", "overlays/c"]
+    assert reports.reached(targets) == ["clusters/a (runs: one, two)", "clusters/b/runs/one", "overlays/c"]
+
+
+def test_a_long_value_does_not_hide_what_is_wrong_with_it(tmp_path: Path) -> None:
+    values = "x" * 5000, "y " * 2500
+    texts = [RUNTIME.replace("registry.example/tf", f"registry.example/{value}:latest") for value in values]
+    (tmp_path / "a.yaml").write_text("---\n".join(texts), encoding="utf-8")
+    _, document = report(tmp_path / "a.yaml")
+    messages = [finding["message"] for finding in document["findings"] if finding["rule"] == "images/pinned"]
+    assert len(messages) == len(values)
+    for message in messages:
+        assert len(message) <= 1000
+        assert message.startswith("image registry.example/") and message.endswith(
+            "pods that start at different times may run different code"
+        )

@@ -11,7 +11,7 @@ import importlib
 import os
 import pkgutil
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from gate.model import Checked, Finding, Outcome, Problem, Waiver
@@ -55,6 +55,17 @@ def place(outcome: Outcome, thing: Finding | Problem | Waiver) -> str:
     """Where something is: file and line, as people write it; "" where a problem has no place."""
     at = thing if isinstance(thing, Problem) else thing.place
     return shown(outcome.root, at.file) + (f":{at.line}" if at.file and at.line else "")
+
+
+def reached(targets: Sequence[str]) -> list[str]:
+    """The targets of something as people read them: runs stand with their cluster where that is among them."""
+    runs: dict[str, list[str]] = {target: [] for target in targets}
+    for target in targets:
+        cluster, _, run = target.rpartition("/runs/")
+        if cluster in runs:
+            runs[cluster].append(run)
+            del runs[target]
+    return [f"{target} (runs: {', '.join(own)})" if own else target for target, own in runs.items()]
 
 
 def account(checked: Checked, outcome: Outcome) -> str:

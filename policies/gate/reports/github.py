@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gate.model import SEVERITIES, Finding, Outcome
-from gate.reports import accepted, clean, place, shown, verdict
+from gate.reports import accepted, clean, place, reached, shown, verdict
 
 _COMMAND = {"error": "error", "warning": "warning", "info": "notice"}
 
@@ -14,7 +14,7 @@ def render(outcome: Outcome) -> str:
         for problem in outcome.problems
     ]
     for finding in sorted(outcome.findings, key=lambda finding: SEVERITIES.index(finding.severity)):
-        told = [finding.message, f"fix: {finding.fix}", f"in: {', '.join(finding.targets)}"]
+        told = [finding.message, f"fix: {finding.fix}", f"in: {', '.join(reached(finding.targets))}"]
         lines.append(_about(outcome, _COMMAND[finding.severity], finding, told))
     for waived in outcome.waived:
         told = [waived.finding.message, f"waived {accepted(waived.waiver)} ({place(outcome, waived.waiver)})"]

@@ -12,7 +12,7 @@ import jinja2
 
 from gate import rules
 from gate.model import Outcome
-from gate.reports import accepted, account, clean, mark, place, shown, verdict
+from gate.reports import accepted, account, clean, mark, place, reached, shown, verdict
 
 _HERE = Path(__file__).parent
 
@@ -37,6 +37,7 @@ def render(outcome: Outcome) -> str:
             account=lambda checked: account(checked, outcome),
             mark=lambda checked: mark(checked, outcome),
             accepted=accepted,
+            reached=reached,
         )
     )
 

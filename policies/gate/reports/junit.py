@@ -8,7 +8,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from gate import rules
 from gate.model import Finding, Outcome, Problem, Rule, Waived
-from gate.reports import accepted, clean, place, plural
+from gate.reports import accepted, clean, place, plural, reached
 
 
 def render(outcome: Outcome) -> str:
@@ -56,7 +56,7 @@ def _told(outcome: Outcome, finding: Finding) -> str:
         f"{place(outcome, finding)}: {finding.severity}{resource}",
         finding.message,
         f"fix: {finding.fix}",
-        f"in: {', '.join(finding.targets)}",
+        f"in: {', '.join(reached(finding.targets))}",
     ]
     return "\n".join(clean(line) for line in lines)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from gate import rules
 from gate.model import SEVERITIES, Finding, Outcome
-from gate.reports import accepted, account, clean, mark, place, plural, verdict
+from gate.reports import accepted, account, clean, mark, place, plural, reached, verdict
 
 MOST = 100  # a summary that nobody reads to its end helps nobody, and GitHub takes 1 MiB
 _LONGEST = 1000
@@ -50,7 +50,7 @@ def _finding(outcome: Outcome, finding: Finding) -> Iterator[str]:
     yield " · ".join(where)
     yield f"> {code(finding.message)}"
     yield f"**Fix:** {_prose(rule.fix) if finding.fix == rule.fix else code(finding.fix)}"
-    yield f"Reaches {', '.join(code(target) for target in finding.targets)}"
+    yield f"Reaches {', '.join(code(target) for target in reached(finding.targets))}"
 
 
 def _item(where: str, message: str) -> str:

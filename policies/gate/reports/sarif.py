@@ -12,7 +12,7 @@ from typing import Any
 
 from gate import rules
 from gate.model import Finding, Outcome, Problem, Rule, Waived
-from gate.reports import accepted, clean, fingerprints, place, shown
+from gate.reports import accepted, clean, fingerprints, place, reached, shown
 
 _VERSION = importlib.metadata.version("tf-trainer-gitops")
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -69,7 +69,7 @@ def _result(outcome: Outcome, finding: Finding, index: Mapping[str, int], finger
         "ruleId": finding.rule,
         "ruleIndex": index[finding.rule],
         "level": _LEVEL[finding.severity],
-        "message": {"text": _text(f"{finding.message}\nFix: {finding.fix}\nIn: {', '.join(finding.targets)}")},
+        "message": {"text": _text(f"{finding.message}\nFix: {finding.fix}\nIn: {', '.join(reached(finding.targets))}")},
         "locations": [location],
         "partialFingerprints": {"gateFinding/v1": fingerprint},
         "properties": {"targets": [clean(target) for target in finding.targets]},

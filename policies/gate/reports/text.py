@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from gate.model import Checked, Finding, Outcome
-from gate.reports import accepted, account, clean, mark, place, shown, verdict
+from gate.reports import accepted, account, clean, mark, place, reached, shown, verdict
 
 _STYLE = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 _MARK = {"✓": "green", "!": _STYLE["warning"], "✗": _STYLE["error"], "?": _STYLE["error"]}
@@ -56,7 +56,7 @@ def _problems(outcome: Outcome) -> Iterator[Text]:
         where = place(outcome, problem)
         yield Text(f"  {clean(where + ': ' if where else '')}{clean(problem.message)}")
         if problem.targets:
-            yield Text(f"      in: {clean(', '.join(problem.targets))}", style="dim")
+            yield Text(f"      in: {clean(', '.join(reached(problem.targets)))}", style="dim")
 
 
 def _finding(finding: Finding, width: int) -> Iterator[Text]:
@@ -68,7 +68,7 @@ def _finding(finding: Finding, width: int) -> Iterator[Text]:
     yield head
     yield from _wrapped(finding.message, "      ", width)
     yield from _wrapped(f"fix: {finding.fix}", "      ", width)
-    yield from _wrapped(f"in: {', '.join(finding.targets)}", "      ", width, style="dim")
+    yield from _wrapped(f"in: {', '.join(reached(finding.targets))}", "      ", width, style="dim")
 
 
 def _waived(outcome: Outcome, width: int) -> Iterator[Text]:
