@@ -78,7 +78,8 @@ def present(cluster: Cluster, *objects: Manifest) -> Iterator[None]:
 def running(command: list[str | Path], log: Path) -> Iterator[None]:
     """A program that runs meanwhile; one that ends by itself fails what needs it, with its log."""
     with log.open("wb") as sink:
-        process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=sink, stderr=sink)
+        mortal = ["setpriv", "--pdeathsig=KILL", *map(str, command)]  # it does not outlive tests that are killed
+        process = subprocess.Popen(mortal, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink)
         try:
             yield
             assert process.poll() is None, log.read_text(encoding="utf-8")[-3000:]

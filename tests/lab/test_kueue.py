@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from gate import tools
 from gate.evaluate import Evaluator
 from lab import binaries
 from lab.model import facts
+from tests.lab import old_kueue
 from tests.lab.conftest import can_hold_a_lab
 from tests.lab.live import Cluster, Manifest, Namespace, surroundings
 from tests.lab.plane import Kueue, control_plane, install, kueue
@@ -71,6 +73,30 @@ def test_a_kind_that_kueue_is_not_told_to_manage_is_not_queued(plane: Cluster, t
         assert len(plane.get("workloads", "--namespace=unmanaged")["items"]) == 1
 
 
+def test_kueue_stops_what_its_patience_does_not_suffice_for_again_and_again(
+    plane: Cluster, theirs: Kueue, tmp_path: Path, opa: Evaluator
+) -> None:
+    objects = queued("impatient")
+    grows = {"maxCount": 2, "provisioningSeconds": 60}
+    patient, impatient = (
+        theirs.configuration(waitForPodsReady={"timeout": timeout, "requeuingStrategy": {"backoffBaseSeconds": 1}})
+        for timeout in ("2m", "2s")
+    )
+    before = judged([patient, *objects], tmp_path / "sound.yaml", opa, node=grows)
+    found = judged([impatient, *objects], tmp_path / "fault.yaml", opa, node=grows)
+    assert found - before == {("nodes/provisioned-in-time", "warning")}
+    with theirs.started(tmp_path, impatient):
+        make(plane, objects)
+
+        def stops() -> int:
+            """How often Kueue has stopped the run, for which no pod was ever ready."""
+            status = [each.get("status", {}) for each in plane.get("workloads", "--namespace=impatient")["items"]]
+            evictions = [each for one in status for each in one.get("schedulingStats", {}).get("evictions", [])]
+            return sum(each["count"] for each in evictions if each["reason"] == "PodsReadyTimeout")
+
+        plane.wait("stopped twice", lambda: stops() > 1)
+
+
 @pytest.fixture
 def old_trainer(plane: Cluster) -> Iterator[str]:
     """A version of Trainer without runtimePatches, whose kinds are there meanwhile."""
@@ -85,7 +111,7 @@ def test_kueue_cannot_start_what_it_admits_where_trainer_has_no_runtime_patches(
     objects = queued("old-trainer")
     (run,) = (each for each in objects if each["kind"] == "TrainJob")
     del run["spec"]["runtimePatches"]
-    before = judged(objects, tmp_path / "sound.yaml", opa, versions={"trainer": old_trainer, "kueue": "0.16.1"})
+    before = judged(objects, tmp_path / "sound.yaml", opa, versions={"trainer": old_trainer, "kueue": old_kueue.VERSION})
     found = judged(objects, tmp_path / "fault.yaml", opa, versions={"trainer": old_trainer})
     assert found - before == {("versions/kueue-and-trainer", "error")}
     with theirs.started(tmp_path, theirs.configuration()) as log:
@@ -95,15 +121,35 @@ def test_kueue_cannot_start_what_it_admits_where_trainer_has_no_runtime_patches(
         assert suspended(plane, "old-trainer")
 
 
+@pytest.mark.long  # and the last, since its Kueue takes the place of the other
+def test_an_old_kueue_drops_what_it_decides_and_the_patches_of_the_run(plane: Cluster, tmp_path: Path, opa: Evaluator) -> None:
+    """It writes podTemplateOverrides, which this Trainer does not have, and knows no runtimePatches."""
+    objects = queued("old-kueue", flavor={"nodeLabels": {"example.com/pool": "new"}})
+    (run,) = (each for each in objects if each["kind"] == "TrainJob")
+    before = judged(objects, tmp_path / "sound.yaml", opa)
+    found = judged(objects, tmp_path / "fault.yaml", opa, versions={"kueue": old_kueue.VERSION})
+    assert found - before >= {("versions/kueue-and-trainer", "error")}
+    old = kueue(plane, tools.module("kueue", old_kueue.VERSION), old_kueue.binary())
+    with old.started(tmp_path, old.configuration()):
+        make(plane, objects)
+        plane.wait("the run is admitted", lambda: admitted(Namespace(cluster=plane, name="old-kueue"), "run"))
+        plane.wait("Kueue starts it", lambda: not suspended(plane, "old-kueue"))
+    spec = plane.get("trainjob", "run", "--namespace=old-kueue")["spec"]
+    assert run["spec"]["runtimePatches"]
+    assert "runtimePatches" not in spec
+    assert "podTemplateOverrides" not in spec
+
+
 # --- what they are made of, and what is looked at ---------------------------------------------------------------
 
 
-def queued(namespace: str, labels: dict[str, str] | None = None) -> list[Manifest]:
+def queued(namespace: str, *, labels: dict[str, str] | None = None, flavor: Manifest | None = None) -> list[Manifest]:
     """A namespace with a queue, and the run `run` in it, with its runtime."""
     around = surroundings(namespace)[:3]
     around[0]["metadata"]["labels"] = {"kubernetes.io/metadata.name": namespace, **(labels or {})}
-    flavor = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "lab"}}
-    return [*around, flavor, *made("run", namespace, of=Fault(rules=set()))]
+    around[1]["spec"]["resourceGroups"][0]["flavors"][0]["name"] = namespace
+    around.append({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": namespace}, "spec": flavor or {}})
+    return [*around, *made("run", namespace, of=Fault(rules=set()))]
 
 
 def make(plane: Cluster, objects: list[Manifest]) -> None:
@@ -116,6 +162,7 @@ def make(plane: Cluster, objects: list[Manifest]) -> None:
 
 
 def job(name: str, namespace: str) -> Manifest:
+    """A Job of a kind that Kueue manages."""
     container = {"name": "main", "image": "busybox:1.37", "resources": {"requests": {"cpu": "1m"}}}
     template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
     metadata = {"name": name, "namespace": namespace, "labels": {"kueue.x-k8s.io/queue-name": "training"}}

@@ -18,6 +18,7 @@
 #   severity: warning
 #   needs: cluster
 #   seen:
+#   - "lab: tests/lab/test_kueue.py::test_kueue_stops_what_its_patience_does_not_suffice_for_again_and_again"
 #   - "lab: tests/lab/test_nodes.py::test_workers_that_give_up_before_a_node_comes_cost_restarts_and_the_run"
 #   - "lab: tests/lab/test_faults.py::test_all_wait_for_a_worker_that_comes_late"
 #   - "source: kueue pkg/controller/admissionchecks/provisioning/controller.go"

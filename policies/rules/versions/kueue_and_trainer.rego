@@ -16,6 +16,7 @@
 #   - "an admitted TrainJob stays suspended"
 #   seen:
 #   - "lab: tests/lab/test_kueue.py::test_kueue_cannot_start_what_it_admits_where_trainer_has_no_runtime_patches"
+#   - "lab: tests/lab/test_kueue.py::test_an_old_kueue_drops_what_it_decides_and_the_patches_of_the_run"
 #   - "source: kueue pkg/controller/jobs/trainjob/trainjob_controller.go"
 #   - "source: kueue go.mod"
 #   severity: error

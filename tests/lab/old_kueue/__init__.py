@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from pathlib import Path
 
 from rich.console import Console
@@ -10,7 +11,7 @@ from rich.console import Console
 from gate import tools
 
 HERE = Path(__file__).resolve().parent
-VERSION = "0.16.1"  # as policies/schemas/sources.yaml has it
+VERSION = re.findall(r"sigs.k8s.io/kueue v(\S+)", (HERE / "go.mod").read_text(encoding="utf-8"))[0]
 
 
 def binary() -> Path:
