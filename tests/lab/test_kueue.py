@@ -17,6 +17,7 @@ from tests.lab.live import Cluster, Manifest, Namespace, surroundings
 from tests.lab.plane import Kueue, control_plane, install, kueue
 from tests.lab.test_gate_and_cluster import Fault, accepted, made
 from tests.lab.test_nodes import admitted, judged
+from tests.lab.test_queues import jobset
 
 LABEL = {"example.com/managed": "true"}
 pytestmark = pytest.mark.lab
@@ -60,8 +61,10 @@ def test_in_a_namespace_that_is_not_selected_a_run_is_suspended_and_has_no_workl
         plane.wait("the run is admitted", lambda: admitted(Namespace(cluster=plane, name="other"), "run"))
 
 
-def test_a_kind_that_kueue_is_not_told_to_manage_is_not_queued(plane: Cluster, theirs: Kueue, tmp_path: Path, opa: Evaluator) -> None:
-    objects = queued("unmanaged")
+def test_kinds_that_kueue_is_not_told_to_manage_are_not_queued(plane: Cluster, theirs: Kueue, tmp_path: Path, opa: Evaluator) -> None:
+    bare = jobset("bare", "unmanaged", "training", {})
+    del bare["spec"]["suspend"]
+    objects = [*queued("unmanaged"), bare]
     configuration = theirs.configuration(integrations={"frameworks": ["batch/job"]})
     before = judged([theirs.configuration(), *objects], tmp_path / "sound.yaml", opa)
     assert judged([configuration, *objects], tmp_path / "fault.yaml", opa) - before == {("queue/kueue-manages-trainjobs", "error")}
@@ -70,6 +73,7 @@ def test_a_kind_that_kueue_is_not_told_to_manage_is_not_queued(plane: Cluster, t
         plane.apply(job("later", "unmanaged"))
         plane.wait("a Job that came later is admitted", lambda: admitted(Namespace(cluster=plane, name="unmanaged"), "later"))
         assert not suspended(plane, "unmanaged")
+        assert not plane.get("jobset", "bare", "--namespace=unmanaged")["spec"].get("suspend")
         assert len(plane.get("workloads", "--namespace=unmanaged")["items"]) == 1
 
 

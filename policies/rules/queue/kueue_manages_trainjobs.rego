@@ -8,7 +8,7 @@
 # - ref: https://github.com/kubernetes-sigs/kueue/blob/v0.17.0/config/components/manager/controller_manager_config.yaml
 # custom:
 #   seen:
-#   - "lab: tests/lab/test_kueue.py::test_a_kind_that_kueue_is_not_told_to_manage_is_not_queued"
+#   - "lab: tests/lab/test_kueue.py::test_kinds_that_kueue_is_not_told_to_manage_are_not_queued"
 #   - "source: kueue pkg/controller/jobframework/setup.go"
 #   - "source: kueue config/components/manager/controller_manager_config.yaml"
 #   severity: error
