@@ -247,7 +247,8 @@ def check(
             problems += [dataclasses.replace(problem, targets=(target.name,)) for problem in judged.problems]
             checked.append(judged.checked)
             edits = against.edits(root, before, target.units) if before else ()
-            located += [(fault, locate.locate(fault), _reached(root, target, fault)) for fault in (*judged.faults, *edits)]
+            for fault in (*judged.faults, *edits):
+                located.append((_with_others(root, fault), locate.locate(fault), _reached(root, target, fault)))
     held: list[Waiver] = []
     try:
         held = waivers.load(root, known)
@@ -356,6 +357,13 @@ def _reached(root: Path, target: Target, fault: Fault) -> tuple[str, ...]:
     if target.kind == "cluster" and resource and resource.unit.path.parent.name == "runs":
         return target.name, _name(root, resource.unit.path)
     return (target.name,)
+
+
+def _with_others(root: Path, fault: Fault) -> Fault:
+    """A fault that says where the other objects are that are a part of it."""
+    places = [locate.locate(dataclasses.replace(fault, resource=other)) for other in fault.also]
+    shown = ", ".join(dict.fromkeys(f"{_name(root, place.file)}:{place.line}" for place in places))
+    return dataclasses.replace(fault, message=f"{fault.message} (also in {shown})") if shown else fault
 
 
 def _whole(root: Path, wanted: Sequence[Target]) -> bool:

@@ -84,7 +84,8 @@ def _fault(found: dict[str, Any], resources: Sequence[Resource], workloads: Sequ
         index, path = workload.effective.origin(path)
     else:
         index = found["object"]
-    return Fault(**told, resource=resources[index], path=path, owner=owner)
+    also = tuple(resources[other] for other in found.get("also", ()))
+    return Fault(**told, resource=resources[index], path=path, owner=owner, also=also)
 
 
 @contextlib.contextmanager

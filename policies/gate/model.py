@@ -109,7 +109,7 @@ class Resource:
 class Fault:
     """A finding before it has a place: which object and field of one evaluation, not yet which source line.
 
-    `key`: it is the field itself that is wrong, whatever its value.
+    `key`: it is the field itself that is wrong, whatever its value. `also`: other objects that are a part of it.
     """
 
     rule: str
@@ -121,6 +121,7 @@ class Fault:
     place: Place | None = None
     owner: Resource | None = None
     key: bool = False
+    also: tuple[Resource, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

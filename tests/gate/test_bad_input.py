@@ -161,6 +161,12 @@ CASES: dict[str, tuple[dict[str, str | bytes], str, str, str]] = {
         "k/t.yaml:8",
         ".inf is no finite number (quote it)",
     ),
+    "replicas of what has none": (
+        {"k/kustomization.yaml": "resources: [a.yaml]\nreplicas:\n- {name: a, count: 2}\n", "k/a.yaml": GOOD},
+        "k",
+        "k/kustomization.yaml:3",
+        "resource with name a does not match",
+    ),
     "a broken file in a kustomization": (
         {"k/kustomization.yaml": "resources: [a.yaml]\n", "k/a.yaml": GOOD + "data: {a: [}\n"},
         "k",

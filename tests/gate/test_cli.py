@@ -203,6 +203,7 @@ def test_a_copied_run_is_a_second_owner(estate: Path) -> None:
     status, document = report(estate / "clusters/v100-ib/runs/copy")
     assert status == 1
     assert {finding["rule"] for finding in document["findings"]} == {"scope/one-owner"}
+    assert all(re.search(r" \(also in clusters/\S+/runs/\S+:\d+\)$", finding["message"]) for finding in document["findings"])
 
 
 def test_a_report_is_written_into_a_pipe_and_does_not_replace_it(refused: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ that speak of a case too, `files` what lies beside its own.
 from __future__ import annotations
 
 import functools
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -47,12 +48,12 @@ def judge(file: Path, cluster: str, opa: Evaluator) -> Outcome:
 
 
 def short(finding: Finding) -> dict[str, Any]:
-    """A whole finding as cases write it; the gate's own "(missing: …)" is left to its own test."""
+    """A whole finding as cases write it; the gate's own "(missing: …)" and "(also in …)" are left to their own tests."""
     resource = finding.resource
     return {
         "rule": finding.rule,
         "severity": finding.severity,
-        "message": finding.message.split(" (missing: ")[0],
+        "message": re.split(r" \((?:missing: |also in )", finding.message)[0],
         "fix": finding.fix,
         "line": finding.place.line,
         "resource": f"{resource.kind}/{resource.name}" if resource else None,

@@ -19,9 +19,10 @@ package rules.scope.one_owner
 
 import data.lib
 
-report contains object.union(lib.at(judged(same), ["metadata", "name"], message), severity(same)) if {
+report contains object.union_n([lib.at(this, ["metadata", "name"], message), {"also": sort(same - {this})}, severity(same)]) if {
 	some key, same in places
 	count(same) > 1
+	this := judged(same)
 	message := sprintf("%s is there %d times: the one applied last overwrites the others", [key.kind, count(same)])
 }
 

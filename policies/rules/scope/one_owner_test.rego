@@ -15,20 +15,23 @@ with_objects(objects, members) := json.patch(fixture.trainjob, [
 	{"op": "replace", "path": "/members", "value": members},
 ])
 
-finding(object) := fixture.at(
-	object,
-	["metadata", "name"],
-	"ConfigMap is there 2 times: the one applied last overwrites the others",
+finding(this, others) := object.union(
+	fixture.at(
+		this,
+		["metadata", "name"],
+		"ConfigMap is there 2 times: the one applied last overwrites the others",
+	),
+	{"also": others},
 )
 
 test_fail_twice if {
 	objects := [config_map("a", "1"), config_map("b", "1"), config_map("a", "2")]
-	report == {finding(2)} with input as with_objects(objects, [true, true, true])
+	report == {finding(2, [0])} with input as with_objects(objects, [true, true, true])
 }
 
 test_fail_beside_the_target if {
 	objects := [config_map("a", "1"), config_map("a", "1")]
-	report == {finding(0)} with input as with_objects(objects, [true, false])
+	report == {finding(0, [1])} with input as with_objects(objects, [true, false])
 }
 
 test_fail_equal_namespaces_do_no_harm if {
@@ -36,7 +39,7 @@ test_fail_equal_namespaces_do_no_harm if {
 	message := "Namespace is there 2 times: the one applied last overwrites the others"
 	report == {object.union(
 		fixture.at(1, ["metadata", "name"], message),
-		{"severity": "warning"},
+		{"severity": "warning", "also": [0]},
 	)} with input as with_objects([namespace, namespace], [true, true])
 }
 
