@@ -89,6 +89,21 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
         "The workers did not agree on who they are; worker 1 (in-place-node-0-1-rbsz4) said: worker 0 refuses: index 1 is taken by another process: 2 workers have started; the kubelet restarts the container in place (restartPolicy OnFailure), 3 times so far, and JobSet counts nothing.",
     ),
     "initializer": ("jobset/waits-for-another", None, "Its workers wait until prepare (Complete) is reached."),
+    "job-deadline": (
+        "jobset/restart-loop",
+        "jobset/deadline-ends-the-run",
+        "It is at attempt 3 of at most 51: its gang was restarted 2 times, on average after 19 s, the last time 15 s ago; the attempt before it was not done after the activeDeadlineSeconds of its Job or its pods.",
+    ),
+    "job-deadline-failed": (
+        "failed/deadline",
+        None,
+        "It failed 85 s ago: its Job job-deadline-failed-node-0 was not done after its activeDeadlineSeconds of 20.",
+    ),
+    "jobset-managed": (
+        "trainer/left-alone",
+        "run/started",
+        "The JobSet of its runtime has managedBy kueue.x-k8s.io/multikueue: it holds its quota, and JobSet's controller makes no Job of it.",
+    ),
     "jobset-queued": (
         "kueue/label-place",
         "queue/kueue-label-place",
@@ -167,6 +182,11 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
         "queue/local-queue-exists",
         "It waits for the LocalQueue nowhere, which does not exist in namespace faults.",
     ),
+    "no-multikueue": (
+        "trainer/left-alone",
+        "run/started",
+        "Its spec.managedBy hands it to kueue.x-k8s.io/multikueue, but its queue has no admission check of MultiKueue: it holds its quota, and nobody makes anything of it.",
+    ),
     "no-neighbour": (
         "pods/unschedulable",
         None,
@@ -220,9 +240,9 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
         "ClusterQueue faults-elsewhere does not select the namespace faults, so it will never admit this run.",
     ),
     "other-manager": (
-        "trainer/other-manager",
-        None,
-        "Its spec.managedBy hands it to kueue.x-k8s.io/multikueue: Trainer of this cluster does nothing for it.",
+        "trainer/left-alone",
+        "run/started",
+        "Its spec.managedBy hands it to kueue.x-k8s.io/multikueue, but it has no queue label: nobody makes anything of it.",
     ),
     "out-of-memory": (
         "failed/out-of-memory",
@@ -238,6 +258,11 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
         "trainer/not-applied",
         "versions/kueue-keeps-patches",
         "It may run, but Trainer cannot unsuspend its JobSet: the JobSet differs from the one that Trainer now makes, and that field is immutable; it holds its quota all the while.",
+    ),
+    "pod-deadline-failed": (
+        "failed/deadline",
+        None,
+        "It failed 84 s ago: worker 0 (pod-deadline-failed-node-0-0-pjxlm) was not done after its pod's activeDeadlineSeconds of 20.",
     ),
     "pod-evicted": (
         "failed/pod-deleted",
@@ -323,7 +348,7 @@ RECORDED: dict[str, tuple[str, str | None, str]] = {
     ),
     "suspended": (
         "trainer/suspended",
-        None,
+        "run/started",
         "It has been suspended (spec.suspend: true) for 87 s, and no queue holds it: somebody must let it go on.",
     ),
     "tainted": (
@@ -515,6 +540,23 @@ def _unread(document: dict[str, Any]) -> None:
     document["logs"] = []
 
 
+def _elsewhere(document: dict[str, Any]) -> None:
+    for workload in each(document, "Workload"):
+        workload["status"]["admissionChecks"] = [{"name": "elsewhere", "state": "Ready", "message": "The workload got reservation"}]
+
+
+def _managed(document: dict[str, Any]) -> None:
+    for jobset in each(document, "JobSet"):
+        jobset["spec"]["managedBy"] = "kueue.x-k8s.io/multikueue"
+
+
+def _may_restart(document: dict[str, Any]) -> None:
+    for jobset in each(document, "JobSet"):
+        jobset["spec"]["failurePolicy"]["maxRestarts"] = 3
+    for job in each(document, "TrainJob"):
+        job["status"]["conditions"] = []
+
+
 # fixture, what differs, seconds later, cause, sentence
 DERIVED: list[tuple[str, Callable[[dict[str, Any]], None], int, str, str]] = [
     ("other-manager", _no_managed_by, -80, "trainer/new", "It was made 8 s ago, and Trainer has not made its JobSet yet."),
@@ -532,6 +574,27 @@ DERIVED: list[tuple[str, Callable[[dict[str, Any]], None], int, str, str]] = [
         "trainer/controller-down",
         "Trainer has done nothing about it in 61 min: there is neither a JobSet nor an event: "
         "Deployment kubeflow-system/kubeflow-trainer-controller-manager has no ready pod.",
+    ),
+    (
+        "no-multikueue",
+        _elsewhere,
+        0,
+        "trainer/other-manager",
+        "Its spec.managedBy hands it to kueue.x-k8s.io/multikueue: the controllers of this cluster do nothing for it.",
+    ),
+    (
+        "jobset-held",
+        _managed,
+        0,
+        "trainer/other-manager",
+        "Its spec.managedBy hands it to kueue.x-k8s.io/multikueue: the controllers of this cluster do nothing for it.",
+    ),
+    (
+        "job-deadline-failed",
+        _may_restart,
+        -80,
+        "jobset/dying",
+        "Its Job job-deadline-failed-node-0 was not done after its activeDeadlineSeconds of 20; JobSet restarts the gang (restart 1 of 3).",
     ),
     (
         "quota-held",

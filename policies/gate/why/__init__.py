@@ -57,7 +57,7 @@ CAUSES: tuple[Cause, ...] = (
     *training.END,
     _unknown,
 )
-_OF_A_JOBSET = tuple(each for each in CAUSES if each not in (*trainer.OVER, *trainer.BEGUN, *trainer.NOTHING))
+_OF_A_JOBSET = tuple(each for each in CAUSES if each in trainer.MANAGED or each not in (*trainer.OVER, *trainer.BEGUN, *trainer.NOTHING))
 
 
 def diagnose(run: Snapshot) -> Diagnosis:

@@ -13,6 +13,8 @@ from gate.why.snapshot import Snapshot, condition, index, moment_of, name, phase
 
 NOT_IN_DNS = r"is not in DNS|is neither in /etc/hosts nor in DNS|DNS does not give"  # in tfrun's words
 _COUNT = "trainer/worker-count"
+DEADLINE = "jobset/deadline-ends-the-run"
+LATE = "DeadlineExceeded"  # of a Job's condition, of a pod, and of their events
 _TOGETHER = 30  # seconds within which the workers of a gang follow the first one
 _LOST = r"UnavailableError|CancelledError|Cluster check alive failed|Connection (reset|refused)|Socket closed|incarnation"
 _LONE = "jobset/backoff-limit-zero"  # its symptoms are also what the others of a gang say when one has died
@@ -38,6 +40,10 @@ KINDS = {
         todo="Look at what the message names: an emptyDir above its sizeLimit, or a node without memory or disk. What is written "
         "belongs on a "
         "claim or an emptyDir that is large enough.",
+    ),
+    "deadline": Kind(
+        title="A Job or a pod of it ran longer than its activeDeadlineSeconds",
+        todo="Make another run with a longer deadline. That of a run is spec.activeDeadlineSeconds of the TrainJob.",
     ),
     "disrupted": Kind(
         title="A worker was stopped by the cluster: preempted, drained, its node lost",
@@ -85,6 +91,8 @@ class Death:
 
 def death(run: Snapshot, pods: list[Manifest] | None = None) -> Death | None:
     """The first death among these pods (default: those of this attempt), or None if nobody has died."""
+    if pods is None and (late := _late(run)):
+        return late
     dead: list[tuple[datetime, Manifest, Manifest | None]] = []
     for pod in run.pods if pods is None else pods:
         ends = [
@@ -105,6 +113,28 @@ def death(run: Snapshot, pods: list[Manifest] | None = None) -> Death | None:
     near = [each for each in dead if (each[0] - dead[0][0]).total_seconds() <= _TOGETHER]
     first = next((each for each in near if not _survivor(run, each[1])), dead[0])
     return _death(run, first[1], first[2])
+
+
+def _late(run: Snapshot) -> Death | None:
+    """That a Job took longer than it may: what its pods ended with says nothing then, for the Job has stopped them."""
+    ends = ((job, condition(job, kind) or {}) for job in run.jobs for kind in ("Failed", "FailureTarget"))
+    job = next((job for job, end in ends if end.get("reason") == LATE), None)
+    if job is None:
+        return None
+    seconds = get(job, ("spec", "activeDeadlineSeconds"))
+    return Death(
+        kind="deadline",
+        pod="",
+        what=f"its Job {name(job)} was not done after its activeDeadlineSeconds of {seconds}",
+        line="",
+        evidence=tuple(f"Job {name(job)}: {LATE}: {each.get('message')}" for each in run.events(job, LATE)[:1]),
+        rule=_deadline(run),
+    )
+
+
+def _deadline(run: Snapshot) -> str | None:
+    """The rule about deadlines below the run, where they do not end it."""
+    return DEADLINE if get(run.jobset, ("spec", "failurePolicy", "maxRestarts")) else None
 
 
 def _survivor(run: Snapshot, pod: Manifest) -> bool:
@@ -129,6 +159,11 @@ def _death(run: Snapshot, pod: Manifest, end: Manifest | None) -> Death:
         said = str(get(pod, ("status", "message"), "")).strip().rstrip(".")
         kind, what = "evicted", f"{worker} was evicted from node {get(pod, ('spec', 'nodeName'))}{': ' + said if said else ''}"
         evidence = [f"Pod {called}: Evicted: {said}"]
+    elif get(pod, ("status", "reason")) == LATE:
+        kind = "deadline"
+        what = f"{worker} was not done after its pod's activeDeadlineSeconds of {get(pod, ('spec', 'activeDeadlineSeconds'))}"
+        evidence = [f"Pod {called}: {LATE}: {get(pod, ('status', 'message'))}"]
+        found = (rule, line) if (rule := _deadline(run)) else found
     elif disrupted:
         said = str(disrupted.get("message", "")).strip().rstrip(".")
         kind, what = "disrupted", f"{worker} was stopped by the cluster ({disrupted.get('reason')}: {said})"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gate.model import get
 from gate.why.causes import WEBHOOK_DOWN, Cause, Seen, cause, down, message, refusal, stop
-from gate.why.death import death
-from gate.why.snapshot import Snapshot, attempt, condition, index, name, phase
+from gate.why.death import DEADLINE, LATE, death
+from gate.why.snapshot import Snapshot, attempt, condition, created, index, name, phase, seen
 from gate.why.trainer import restarts
 
 _PATIENCE = 60  # seconds that a controller is given
@@ -121,7 +121,7 @@ def lone_restart(run: Snapshot) -> Seen | None:
     """A worker that failed was replaced alone, which the others cannot take back"""
     limited = [job for job in run.jobs if int(get(job, ("spec", "backoffLimit"), 0) or 0) and get(job, ("status", "failed"))]
     first = death(run)
-    if not limited or not first or run.workers < 2 or condition(run.root, "Failed"):
+    if not limited or not first or first.kind == "deadline" or run.workers < 2 or condition(run.root, "Failed"):
         return None
     failed = [pod for pod in run.pods if phase(pod) == "Failed"]
     running = sorted({index(pod) for pod in run.pods if phase(pod) == "Running"})
@@ -208,10 +208,14 @@ def restart_loop(run: Snapshot) -> Seen | None:
     since = (run.now - run.first_start).total_seconds() / (count + 1)
     if since > _SHORT:
         return None
-    events = run.events(None, "OOMKilling", "Evicted", "FailedMount", "Unhealthy", "RestartJobSetFailurePolicyAction")
+    late = [each for each in run.events(None, LATE) if abs((seen(each) - created(latest)).total_seconds()) <= _PATIENCE]
+    events = late or run.events(None, "OOMKilling", "Evicted", "FailedMount", "Unhealthy", "RestartJobSetFailurePolicyAction")
+    before = "the attempt before it" if late else "what the earlier attempts wrote"
+    end = "was not done after the activeDeadlineSeconds of its Job or its pods" if late else "is gone with their pods"
     return Seen(
         sentence=f"It is at {attempts(run)}: its gang was restarted {count} times, on average after {max(1, int(since))} s, the last time "
-        f"{run.age(latest)} ago; what the earlier attempts wrote is gone with their pods.",
+        f"{run.age(latest)} ago; {before} {end}.",
+        rule=DEADLINE if late else None,
         evidence=tuple(
             f"{each['involvedObject']['kind']} {each['involvedObject']['name']}: {each['reason']}: {each.get('message')}"
             for each in events[:2]

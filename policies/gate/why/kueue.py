@@ -380,6 +380,7 @@ def waiting(run: Snapshot) -> Seen | None:
     "stuck",
     todo="Whoever suspended it can let it go on: kubectl patch {kind} -n {namespace} {name} --type=merge -p "
     '\'{{"spec":{{"suspend":false}}}}\'',
+    rule="run/started",
 )
 def suspended(run: Snapshot) -> Seen | None:
     """Somebody suspended it"""

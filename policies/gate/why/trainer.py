@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gate.model import get
+from gate.model import Manifest, get
 from gate.why.causes import WEBHOOK_DOWN, Cause, Seen, cause, down, message, refusal, shorter, stop
 from gate.why.death import KINDS, death, deleted
 from gate.why.snapshot import Snapshot, condition, created, moment_of
@@ -155,17 +155,42 @@ def deleting(run: Snapshot) -> Seen | None:
     return Seen(sentence=f"It is being deleted, for {run.age(since)} now{holds}; {len(run.pods)} of its pods are there.")
 
 
+_CONTROLLERS = {"TrainJob": "trainer.kubeflow.org/trainjob-controller", "JobSet": "jobset.sigs.k8s.io/jobset-controller"}
+
+
+def _manager(manifest: Manifest | None) -> str:
+    """Whom the managedBy of a TrainJob or a JobSet names, if that is another than its own controller."""
+    manager = str(get(manifest, ("spec", "managedBy")) or "")
+    return "" if manifest is None or manager == _CONTROLLERS[manifest["kind"]] else manager
+
+
+@cause("trainer/left-alone", "stuck", rule="run/started")
+def left_alone(run: Snapshot) -> Seen | None:
+    """Its managedBy keeps Trainer or JobSet away, and nobody else takes it"""
+    here = condition(run.workload, "Admitted") and not get(run.workload, ("status", "admissionChecks"))
+    kind, manager = run.root["kind"], _manager(run.root)
+    if manager and (here or not run.queue):
+        why = "its queue has no admission check of MultiKueue" if here else "it has no queue label"
+        return Seen(sentence=f"Its spec.managedBy hands it to {manager}, but {why}: {_quota(run)}nobody makes anything of it.")
+    if kind == "TrainJob" and (manager := _manager(run.jobset)):
+        return Seen(sentence=f"The JobSet of its runtime has managedBy {manager}: {_quota(run)}JobSet's controller makes no Job of it.")
+    return None
+
+
+def _quota(run: Snapshot) -> str:
+    return "it holds its quota, and " if condition(run.workload, "Admitted") else ""
+
+
 @cause(
     "trainer/other-manager",
     "waiting",
-    todo="Ask that controller (MultiKueue: kubectl describe workload -n {namespace}); this cluster's Trainer leaves the run alone.",
+    todo="Ask that controller (MultiKueue: kubectl describe workload -n {namespace}); those of this cluster leave the run alone.",
 )
 def other_manager(run: Snapshot) -> Seen | None:
-    """Another controller than this cluster's Trainer manages it"""
-    manager = str(get(run.root, ("spec", "managedBy")) or "trainer.kubeflow.org/trainjob-controller")
-    if manager == "trainer.kubeflow.org/trainjob-controller":
+    """Another controller than this cluster's manages it"""
+    if not (manager := _manager(run.root)):
         return None
-    return Seen(sentence=f"Its spec.managedBy hands it to {manager}: Trainer of this cluster does nothing for it.")
+    return Seen(sentence=f"Its spec.managedBy hands it to {manager}: the controllers of this cluster do nothing for it.")
 
 
 _REFUSED = (
@@ -244,5 +269,6 @@ def new(run: Snapshot) -> Seen | None:
 
 
 OVER: tuple[Cause, ...] = (complete, deadline, *(_dead_of(kind) for kind in KINDS), pod_deleted, failed)
-BEGUN: tuple[Cause, ...] = (deleting, other_manager, runtime_missing, refused, not_applied)
+MANAGED: tuple[Cause, ...] = (left_alone, other_manager)
+BEGUN: tuple[Cause, ...] = (deleting, *MANAGED, runtime_missing, refused, not_applied)
 NOTHING: tuple[Cause, ...] = (controller_down, new)
