@@ -16,10 +16,13 @@ test_fail_absent if {
 
 test_fail_another if {
 	message := "the label trainer.kubeflow.org/framework is torch, but the runtime trains with TensorFlow"
-	report == {object.union(fixture.at(1, path, message), {"severity": "error"})} with input as with_framework(
-		fixture.trainjob,
-		"torch",
-	)
+	report == {fixture.at(1, path, message)} with input as with_framework(fixture.trainjob, "torch")
+}
+
+test_fail_no_policy if {
+	message := "the runtime has no mlPolicy: while it is there, Kubeflow's SDK fails to list any runtime"
+	finding := object.union(fixture.at(1, ["spec", "mlPolicy"], message), {"severity": "info", "fix": "Write `mlPolicy: {numNodes: 1}` in the runtime."})
+	report == {finding} with input as json.patch(fixture.trainjob, [{"op": "remove", "path": "/objects/1/spec/mlPolicy"}])
 }
 
 test_success_tensorflow if {
