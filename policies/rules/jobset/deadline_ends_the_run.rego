@@ -14,6 +14,9 @@
 #   - "a run goes on after its deadline"
 #   severity: warning
 #   seen:
+#   - "lab: tests/lab/test_runs_left_alone.py::test_a_deadline_of_a_job_or_a_pod_restarts_the_run"
+#   - "lab: tests/lab/test_runs_left_alone.py::test_a_rule_for_that_reason_ends_the_run"
+#   - "lab: tests/lab/test_runs_left_alone.py::test_a_deadline_of_the_trainjob_ends_the_run"
 #   - "source: jobset pkg/controllers/failure_policy.go"
 #   - "source: trainer pkg/controller/trainjob_controller.go"
 #   fix: "Write activeDeadlineSeconds in the spec of the TrainJob, or let a rule of failurePolicy fail the JobSet (`action: FailJobSet`) for the reason DeadlineExceeded."
@@ -40,10 +43,24 @@ deadline(g, "Job") := lib.job_spec(g).activeDeadlineSeconds
 
 deadline(g, "pod") := lib.pod_spec(g).activeDeadlineSeconds
 
-# A rule ends the run for that reason. A pod's deadline looks like any other failure of a worker.
+# The first rule that applies to that failure ends the run. A pod's deadline looks like any other failure of a worker.
 ends(g, "Job") if {
-	some rule in g.workload.jobset.spec.failurePolicy.rules
-	rule.action == "FailJobSet"
-	"DeadlineExceeded" in object.get(rule, "onJobFailureReasons", ["DeadlineExceeded"])
-	g.pod.name in object.get(rule, "targetReplicatedJobs", [g.pod.name])
+	[rule | some rule in g.workload.jobset.spec.failurePolicy.rules; applies(rule, g)][0].action == "FailJobSet"
 }
+
+applies(rule, g) if {
+	one_of(rule, "onJobFailureReasons", {"DeadlineExceeded"})
+	one_of(rule, "targetReplicatedJobs", {g.pod.name})
+	one_of(rule, "onJobFailureMessagePatterns", {pattern |
+		some pattern in rule.onJobFailureMessagePatterns
+		regex.match(pattern, "Job was active longer than specified deadline")
+	})
+}
+
+# A list that is empty or absent leaves nothing out.
+one_of(rule, field, values) if {
+	some value in rule[field]
+	value in values
+}
+
+one_of(rule, field, _) if count(object.get(rule, field, [])) == 0

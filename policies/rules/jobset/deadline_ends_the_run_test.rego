@@ -19,9 +19,33 @@ test_fail_pod if {
 	)} with input as fixture.with_pod(fixture.trainjob, "activeDeadlineSeconds", 3600)
 }
 
+with_rules(document, rules) := fixture.with_spec(document, "failurePolicy", {"maxRestarts": 3, "rules": rules})
+
+late := {"action": "FailJobSet", "onJobFailureReasons": ["DeadlineExceeded"]}
+
 test_success_a_rule_ends_it if {
-	rules := [{"action": "FailJobSet", "onJobFailureReasons": ["DeadlineExceeded"]}]
-	report == set() with input as fixture.with_spec(limited, "failurePolicy", {"maxRestarts": 3, "rules": rules})
+	every rule in [
+		late,
+		{"action": "FailJobSet"},
+		{"action": "FailJobSet", "onJobFailureReasons": [], "targetReplicatedJobs": []},
+		object.union(late, {"targetReplicatedJobs": ["node"]}),
+		object.union(late, {"onJobFailureMessagePatterns": ["longer than .* deadline"]}),
+	] {
+		report == set() with input as with_rules(limited, [rule])
+	}
+	report == set() with input as with_rules(limited, [{"action": "RestartJobSet", "onJobFailureReasons": ["BackoffLimitExceeded"]}, late])
+}
+
+test_fail_another_rule if {
+	every rules in [
+		[object.union(late, {"targetReplicatedJobs": ["other"]})],
+		[object.union(late, {"onJobFailureMessagePatterns": ["out of memory"]})],
+		[{"action": "FailJobSet", "onJobFailureReasons": ["BackoffLimitExceeded"]}],
+		[{"action": "RestartJobSet"}, late],
+	] {
+		count(report) == 1 with input as with_rules(limited, rules)
+	}
+	count(report) == 1 with input as with_rules(fixture.with_pod(fixture.trainjob, "activeDeadlineSeconds", 3600), [late])
 }
 
 test_success_no_restarts if {

@@ -12,6 +12,7 @@
 #   - "only some of the workers of a JobSet start"
 #   severity: error
 #   seen:
+#   - "lab: tests/lab/test_runs_left_alone.py::test_without_parallelism_the_second_worker_of_a_jobset_starts_when_the_first_is_done"
 #   - "source: kubernetes pkg/controller/job/job_controller.go"
 #   fix: "Write the same number as parallelism and completions."
 #   example: |

@@ -16,6 +16,50 @@ test_fail_managed if {
 	)} with input as managed
 }
 
+test_fail_managed_jobset if {
+	report == {fixture.at(
+		0, ["spec", "managedBy"],
+		"managedBy is kueue.x-k8s.io/multikueue, and the run has no queue label: neither JobSet nor Kueue does anything",
+	)} with input as fixture.set(fixture.jobset, "/objects/0", "spec", {"managedBy": "kueue.x-k8s.io/multikueue"})
+}
+
+in_queue(checks) := json.patch(queued(managed), [{"op": "add", "path": "/objects/-", "value": each} | some each in array.concat(
+	[
+		{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", "metadata": {"name": "nightly", "namespace": "team"}, "spec": {"clusterQueue": "share"}},
+		{
+			"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "share"},
+			"spec": {"admissionChecksStrategy": {"admissionChecks": [{"name": name} | some name, _ in checks]}},
+		},
+	],
+	[check |
+		some name, controller in checks
+		controller != ""
+		check := {
+			"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "AdmissionCheck", "metadata": {"name": name},
+			"spec": {"controllerName": controller},
+		}
+	],
+)])
+
+test_fail_no_check if {
+	finding := object.union(
+		fixture.at(
+			0, ["spec", "managedBy"],
+			"managedBy is kueue.x-k8s.io/multikueue, and ClusterQueue share has no admission check of it: Kueue admits the run here, and Trainer leaves it alone",
+		),
+		{"fix": "Leave managedBy out: Kueue sets it where the queue has MultiKueue's admission check."},
+	)
+	every checks in [{}, {"nodes": "kueue.x-k8s.io/provisioning-request"}] {
+		report == {finding} with input as in_queue(checks)
+	}
+}
+
+test_success_check if {
+	every checks in [{"far": "kueue.x-k8s.io/multikueue"}, {"unknown": ""}] {
+		report == set() with input as in_queue(checks)
+	}
+}
+
 test_fail_jobset_managed if {
 	message := "managedBy of the JobSet is example.com/other: JobSet's controller leaves every run of the runtime alone, and no Job is made"
 	every document in [fixture.trainjob, fixture.runtime] {

@@ -15,6 +15,9 @@
 #   - "the pods have no GPU although the TrainJob asks for it"
 #   severity: error
 #   seen:
+#   - "lab: tests/lab/test_runs_left_alone.py::test_without_a_policy_the_pods_ask_for_what_the_runtime_says"
+#   - "lab: tests/lab/test_runs_left_alone.py::test_trainer_drops_claims"
+#   - "lab: tests/lab/test_runs_left_alone.py::test_nothing_comes_of_the_number_of_processes"
 #   - "source: trainer pkg/runtime/core/trainingruntime.go"
 #   - "source: trainer pkg/runtime/framework/plugins/plainml/plainml.go"
 #   fix: "Give the runtime an mlPolicy: `mlPolicy: {numNodes: 1}`."
