@@ -2,7 +2,8 @@
 # title: The Jobs that Trainer fills in have the container that it fills in
 # description: |
 #   Trainer writes a TrainJob's image, command, env and resources into the container `node` of the trainer's Job
-#   (dataset-initializer and model-initializer: the container of that name). Its webhook refuses a runtime without.
+#   (dataset-initializer and model-initializer: the container of that name). Its webhook refuses a runtime without; of a
+#   TrainingRuntime it sees no edit, so that one without the container is stored, and its TrainJobs do nothing of what they say.
 # related_resources:
 # - ref: https://github.com/kubeflow/trainer/blob/v2.3.0/pkg/webhooks/trainingruntime_webhook.go
 #   description: what the webhook asks for
@@ -13,6 +14,8 @@
 #   - "must contain the required container for the ancestor: trainer"
 #   seen:
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_a_runtime_without_the_container_node_is_refused"
+#   - "lab: tests/lab/test_own_runtime.py::test_the_webhook_sees_no_edit_of_a_runtime_of_a_namespace"
+#   - "lab: tests/lab/test_own_runtime.py::test_a_label_keeps_the_webhook_away"
 #   - "source: trainer pkg/webhooks/trainingruntime_webhook.go"
 #   - "source: trainer pkg/runtime/framework/plugins/jobset/builder.go"
 #   severity: error

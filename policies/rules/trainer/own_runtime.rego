@@ -15,6 +15,8 @@
 #   - "a runtime is gone after an upgrade of Trainer"
 #   severity: error
 #   seen:
+#   - "lab: tests/lab/test_own_runtime.py::test_the_installer_of_the_chart_overwrites_and_deletes"
+#   - "lab: tests/lab/test_own_runtime.py::test_a_label_keeps_the_webhook_away"
 #   - "source: trainer charts/kubeflow-trainer/templates/runtimes/installer-job.yaml"
 #   - "source: trainer charts/kubeflow-trainer/templates/runtimes/cleanup-job.yaml"
 #   - "source: trainer manifests/base/webhook/patch_validating.yaml"
