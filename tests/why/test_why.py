@@ -550,6 +550,16 @@ def _managed(document: dict[str, Any]) -> None:
         jobset["spec"]["managedBy"] = "kueue.x-k8s.io/multikueue"
 
 
+def _dns_of_the_node(document: dict[str, Any]) -> None:
+    for pod in each(document, "Pod"):
+        pod["spec"]["dnsPolicy"] = "Default"
+
+
+def _two_at_a_time(document: dict[str, Any]) -> None:
+    for job in each(document, "Job"):
+        job["spec"]["completions"] = 3
+
+
 def _may_restart(document: dict[str, Any]) -> None:
     for jobset in each(document, "JobSet"):
         jobset["spec"]["failurePolicy"]["maxRestarts"] = 3
@@ -588,6 +598,21 @@ DERIVED: list[tuple[str, Callable[[dict[str, Any]], None], int, str, str]] = [
         0,
         "trainer/other-manager",
         "Its spec.managedBy hands it to kueue.x-k8s.io/multikueue: the controllers of this cluster do nothing for it.",
+    ),
+    (
+        "not-in-dns",
+        _dns_of_the_node,
+        0,
+        "training/not-in-dns",
+        "Worker 1 does not find the others in DNS: its pods have dnsPolicy Default and ask their node's DNS, which knows no pod.",
+    ),
+    (
+        "worker-count",
+        _two_at_a_time,
+        0,
+        "training/worker-count",
+        "Its workers wait for 3 workers (TF_NUM_WORKERS), but its Job worker-count-node-0 runs 2 of 3 pods at a time: index 2 comes when "
+        "another is done.",
     ),
     (
         "job-deadline-failed",

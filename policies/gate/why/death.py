@@ -191,7 +191,9 @@ def _death(run: Snapshot, pod: Manifest, end: Manifest | None) -> Death:
 
 
 def nameless(run: Snapshot) -> str | None:
-    """The rule that says why the workers' names are not in DNS, as far as the JobSet is to blame."""
+    """The rule that says why the workers do not find one another's names, as far as the JobSet is to blame."""
+    if any(get(pod, ("spec", "dnsPolicy")) == "Default" for pod in run.pods):
+        return "jobset/worker-names"
     network = get(run.jobset, ("spec", "network"), {}) or {}
     if network.get("enableDNSHostnames") is False:
         return "jobset/dns-hostnames"

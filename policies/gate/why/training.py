@@ -61,10 +61,15 @@ def worker_count(run: Snapshot) -> Seen | None:
     for worker, said in _gathering(run).items():
         match = next((found for line in said if (found := re.match(r"(\d+) of (\d+) workers, waiting for index (.*)", line))), None)
         if match and int(match[2]) > run.workers:
+            wanted = f"Its workers wait for {match[2]} workers (TF_NUM_WORKERS), but"
+            narrow = [job for job in run.jobs if int(get(job, ("spec", "completions")) or 0) > int(get(job, ("spec", "parallelism")) or 0)]
             return Seen(
-                sentence=f"Its workers wait for {match[2]} workers (TF_NUM_WORKERS), but the run has {run.workers} pods: index {match[3]} "
-                "will never come.",
+                sentence=f"{wanted} its Job {name(narrow[0])} runs {get(narrow[0], ('spec', 'parallelism'))} of "
+                f"{get(narrow[0], ('spec', 'completions'))} pods at a time: index {match[3]} comes when another is done."
+                if narrow
+                else f"{wanted} the run has {run.workers} pods: index {match[3]} will never come.",
                 evidence=_evidence(run, worker, match[0]),
+                rule="jobset/workers-at-once" if narrow else None,
             )
     return None
 
@@ -114,6 +119,7 @@ def not_in_dns(run: Snapshot) -> Seen | None:
             continue
         rule = nameless(run)
         why = {
+            "jobset/worker-names": ": its pods have dnsPolicy Default and ask their node's DNS, which knows no pod",
             "jobset/dns-hostnames": ": its JobSet has enableDNSHostnames: false, so no worker has a name",
             "jobset/publish-not-ready-addresses": ": its JobSet has publishNotReadyAddresses: false, so no worker is in DNS before it is "
             "ready, and none gets ready alone",
