@@ -11,7 +11,7 @@ from gate import tools
 from gate.evaluate import Evaluator
 from lab import binaries
 from lab.model import facts
-from tests.lab import old_kueue
+from tests.lab import programs
 from tests.lab.conftest import can_hold_a_lab
 from tests.lab.live import Cluster, Manifest, Namespace, surroundings
 from tests.lab.plane import Kueue, control_plane, install, kueue
@@ -115,7 +115,7 @@ def test_kueue_cannot_start_what_it_admits_where_trainer_has_no_runtime_patches(
     objects = queued("old-trainer")
     (run,) = (each for each in objects if each["kind"] == "TrainJob")
     del run["spec"]["runtimePatches"]
-    before = judged(objects, tmp_path / "sound.yaml", opa, versions={"trainer": old_trainer, "kueue": old_kueue.VERSION})
+    before = judged(objects, tmp_path / "sound.yaml", opa, versions={"trainer": old_trainer, "kueue": programs.version("old-kueue")})
     found = judged(objects, tmp_path / "fault.yaml", opa, versions={"trainer": old_trainer})
     assert found - before == {("versions/kueue-and-trainer", "error")}
     with theirs.started(tmp_path, theirs.configuration()) as log:
@@ -131,9 +131,9 @@ def test_an_old_kueue_drops_what_it_decides_and_the_patches_of_the_run(plane: Cl
     objects = queued("old-kueue", flavor={"nodeLabels": {"example.com/pool": "new"}})
     (run,) = (each for each in objects if each["kind"] == "TrainJob")
     before = judged(objects, tmp_path / "sound.yaml", opa)
-    found = judged(objects, tmp_path / "fault.yaml", opa, versions={"kueue": old_kueue.VERSION})
+    found = judged(objects, tmp_path / "fault.yaml", opa, versions={"kueue": programs.version("old-kueue")})
     assert found - before >= {("versions/kueue-and-trainer", "error")}
-    old = kueue(plane, tools.module("kueue", old_kueue.VERSION), old_kueue.binary())
+    old = kueue(plane, tools.module("kueue", programs.version("old-kueue")), programs.binary("old-kueue"))
     with old.started(tmp_path, old.configuration()):
         make(plane, objects)
         plane.wait("the run is admitted", lambda: admitted(Namespace(cluster=plane, name="old-kueue"), "run"))

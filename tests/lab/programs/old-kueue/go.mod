@@ -1,5 +1,5 @@
 // A Kueue that knows the TrainJobs of Trainer 2.1, for test_kueue: the version stands here and nowhere else.
-module tests/old-kueue
+module tests/lab/programs/old-kueue
 
 go 1.26.0
 
