@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from gate import check
+from gate.evaluate import Evaluator
 from lab import gitops, model
 from tests.conftest import ROOT
 from tests.lab.conftest import Cluster, own
@@ -74,6 +76,9 @@ def place(cluster: Cluster, request: pytest.FixtureRequest, tmp_path_factory: py
         metadata = {"name": name, **({"annotations": {"argocd.argoproj.io/sync-options": "Force=true"}} if name == "forced" else {})}
         write(folder / name / "map.yaml", yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}))
     write(folder / "shared" / "map.yaml", yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shared"}}))
+    for cluster_name in ("old", "new"):  # the folders of two clusters
+        made_there = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"of-{cluster_name}"}}
+        write(folder / "clusters" / cluster_name / "queues" / "map.yaml", yaml.safe_dump(made_there))
     with own(cluster, request) as namespace:
         served = cluster.lab.state / "git" / f"{namespace.name}.git"
         shutil.rmtree(served, ignore_errors=True)
@@ -89,7 +94,7 @@ def place(cluster: Cluster, request: pytest.FixtureRequest, tmp_path_factory: py
 
 
 def write(file: Path, text: str) -> None:
-    file.parent.mkdir()
+    file.parent.mkdir(parents=True)
     file.write_text(text, encoding="utf-8")
 
 
@@ -97,6 +102,13 @@ def commit(folder: Path, bare: Path) -> None:
     git = ["git", "-c", "user.name=lab", "-c", "user.email=lab@example.com", "-C", str(folder)]
     for words in (["init", "--quiet", "--initial-branch=main"], ["add", "--all"], ["commit", "--quiet", "--message=all"]):
         subprocess.run([*git, *words], check=True)
+    for words in (
+        ["switch", "--quiet", "--create=other"],
+        ["rm", "--quiet", "-r", "clusters/new"],
+        ["commit", "--quiet", "--message=less"],
+    ):
+        subprocess.run([*git, *words], check=True)
+    subprocess.run([*git, "switch", "--quiet", "main"], check=True)
     subprocess.run([*git, "clone", "--quiet", "--bare", ".", str(bare)], check=True)
 
 
@@ -149,3 +161,46 @@ def test_what_kueue_writes_is_a_difference_where_argo_cd_applies_client_side(pla
     place.wait_sync("client-side", "OutOfSync")
     place.wait_sync("server-side", "Synced")
     place.wait_sync("ignored", "Synced")
+
+
+COPIED: dict[str, dict[str, Any]] = {  # what an application of the cluster `new` says otherwise than its cluster.yaml
+    "path": {"source": {"path": "clusters/old/queues"}},
+    "destination": {"destination": {"name": "old"}},
+    "revision": {"source": {"targetRevision": "other"}},
+}
+
+
+def copied(name: str, place: Place, more: dict[str, Any]) -> Manifest:
+    """An application of the folder of the cluster `new`, with a fault."""
+    source = {"repoURL": place.repository, "targetRevision": "main", "path": "clusters/new/queues", **more.get("source", {})}
+    destination = {"namespace": place.namespace.name, **more.get("destination", {"name": "in-cluster"})}
+    spec = {"project": place.namespace.name, "source": source, "destination": destination, "syncPolicy": SERVER_SIDE}
+    metadata = {"name": f"{place.namespace.name}-{name}", "namespace": gitops.NAMESPACE}
+    return {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": metadata, "spec": spec}
+
+
+@pytest.mark.parametrize("name", [*COPIED, "sound"])
+def test_the_gate_refuses_an_application_of_another_cluster(name: str, place: Place, tmp_path: Path, opa: Evaluator) -> None:
+    facts, file = tmp_path / "cluster.yaml", tmp_path / "application.yaml"
+    said = yaml.safe_load((ROOT / "clusters/lab/cluster.yaml").read_text(encoding="utf-8"))
+    argocd = {"destination": "in-cluster", "repository": place.repository, "revision": "main"}
+    facts.write_text(yaml.safe_dump({**said, "name": "new", "argocd": argocd}), encoding="utf-8")
+    file.write_text(yaml.safe_dump(copied(name, place, COPIED.get(name, {}))), encoding="utf-8")
+    outcome = check.check(tmp_path, check.targets(tmp_path, [file], str(facts)), evaluator=opa)
+    refused = "argocd/as-the-cluster" in {finding.rule for finding in outcome.findings if finding.severity == "error"}
+    assert refused == (name in COPIED)
+
+
+def test_an_application_of_another_cluster_is_synced_and_leaves_its_own_empty(place: Place) -> None:
+    """What is deployed is the other cluster's, or what another revision has, and Argo CD is content with it."""
+    for name, more in COPIED.items():
+        made = copied(name, place, more)
+        place.apply("Application", made["metadata"]["name"], made["spec"])
+    place.wait_said("destination", "there are no clusters with this name: old")
+    place.wait_sync("path", "Synced")
+    assert [each["name"] for each in place.status("path")["resources"]] == ["of-old"]
+    place.wait_said("revision", "clusters/new/queues: app path does not exist")
+    assert place.namespace.items("configmaps", "--field-selector=metadata.name=of-old") != []
+    assert place.namespace.items("configmaps", "--field-selector=metadata.name=of-new") == []
+    place.apply("Application", f"{place.namespace.name}-sound", copied("sound", place, {})["spec"])
+    place.namespace.wait("what it should be", lambda: place.namespace.items("configmaps", "--field-selector=metadata.name=of-new") != [])

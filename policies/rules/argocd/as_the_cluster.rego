@@ -14,6 +14,7 @@
 #   severity: error
 #   needs: cluster
 #   seen:
+#   - "lab: tests/lab/test_argocd_claims.py::test_an_application_of_another_cluster_is_synced_and_leaves_its_own_empty"
 #   - "source: argocd pkg/apis/application/v1alpha1/types.go"
 #   fix: "Say the same in both: argocd, versions and trainingNamespaces of cluster.yaml, and the application or the facts that it is made from (argocd/facts/facts.yaml)."
 #   example: |

@@ -14,6 +14,7 @@
 #   severity: warning
 #   needs: cluster
 #   seen:
+#   - "lab: tests/lab/test_images.py::test_an_image_of_another_architecture_ends_at_once"
 #   - "source: kubernetes pkg/kubelet/kubelet_node_status.go"
 #   fix: "Write `nodeSelector: {kubernetes.io/arch: …}` for the architecture of the image into the pod template, or take an image of the pool's."
 #   example: |

@@ -13,6 +13,7 @@
 #   symptoms:
 #   - "workers of one run behave differently"
 #   seen:
+#   - "lab: tests/lab/test_images.py::test_after_its_tag_has_moved_a_gang_restarts_as_another_program"
 #   - "source: kubernetes pkg/apis/core/v1/defaults.go"
 #   - "source: kustomize internal/konfig/builtinpluginconsts/images.go"
 #   severity: warning
