@@ -8,11 +8,12 @@ import re
 import shutil
 import signal
 import subprocess
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from tests.training.pods import Net, Pod
+from tests.training.pods import Net, Pod, wait_for
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.filterwarnings("error")]
 HERE = Path(__file__).resolve().parent
@@ -239,3 +240,105 @@ def test_a_worker_that_evaluates_alone_meets_the_others_in_another_step(gang: Ga
     pods = gang.start(2, "unused", {0: ["-c", FIT + ALONE], 1: ["-c", FIT + ALONE]})
     assert [pod.wait(240) for pod in pods] == [1, 1]
     assert "Shape mismatch in the collective instance" in pods[0].text() + pods[1].text()
+
+
+SAVES = """
+import os
+for _ in range(100):
+    model.save(os.environ["CHECKPOINT_DIR"] + "/final", save_format="tf")
+"""
+CALLBACK = "import os" + FIT.replace(
+    "verbose=2", 'epochs=5, verbose=2, callbacks=[tf.keras.callbacks.ModelCheckpoint(os.environ["CHECKPOINT_DIR"] + "/kept.keras")]'
+)
+CUT = """
+import os, resource, time
+import tensorflow as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+with strategy.scope():  # without metrics and batch norm: nothing to ask the others for
+    model = tf.keras.Sequential([tf.keras.layers.Dense(64, input_shape=(64,))])
+file, saved, cut = (os.environ["CHECKPOINT_DIR"] + end for end in ("/final.keras", "/saved", "/cut"))
+if strategy.cluster_resolver.task_id == 0:
+    model.save(file)
+    tf.keras.models.load_model(file)
+    open(saved, "x").close()
+    while not os.path.exists(cut):
+        time.sleep(0.1)
+else:
+    while not os.path.exists(saved):
+        time.sleep(0.1)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+    try:
+        model.save(file)
+    except OSError:
+        open(cut, "x").close()
+"""
+
+
+def test_workers_that_save_to_one_path_tear_its_files(gang: Gang) -> None:
+    """script/one-path-per-worker: within the first few saves, as a rule at the first."""
+    pods = gang.start(2, "torn", {0: ["-c", FIT + SAVES], 1: ["-c", FIT + SAVES]})
+    torn = re.compile(r"MergeV2Checkpoints.*torn/final/variables/variables", re.DOTALL)
+    wait_for(lambda: any(torn.search(pod.text()) for pod in pods), "what one of them says", 240)
+
+
+def test_a_worker_that_saves_late_takes_the_model_of_the_chief_with_it(gang: Gang, tmp_path: Path) -> None:
+    """script/one-path-per-worker: it cuts the finished file off and begins anew, and does not come to the end."""
+    (tmp_path / "late").mkdir()
+    pods = gang.start(2, "late", {0: ["-c", CUT], 1: ["-c", CUT]})
+    assert [pod.wait(240) for pod in pods] == [0, 0], pods[0].text() + pods[1].text()
+    assert not zipfile.is_zipfile(tmp_path / "late" / "final.keras")
+
+
+def test_the_checkpoint_callback_of_keras_2_leaves_the_path_to_the_chief(gang: Gang, tmp_path: Path) -> None:
+    """script/one-path-per-worker"""
+    pods = gang.start(2, "kept", {0: ["-c", CALLBACK], 1: ["-c", CALLBACK]})
+    assert [pod.wait(240) for pod in pods] == [0, 0], pods[0].text() + pods[1].text()
+    assert zipfile.is_zipfile(tmp_path / "kept" / "kept.keras")
+
+
+SERVER = """
+import http.server, os, time
+class Slow(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", str(1 << 20))
+        self.end_headers()
+        self.wfile.write(bytes(1 << 19))
+        while not os.path.exists(os.environ["READ"]):
+            time.sleep(0.1)
+        self.wfile.write(bytes(1 << 19))
+server = http.server.ThreadingHTTPServer(("", 8000), Slow)
+print("serves", flush=True)
+server.serve_forever()
+"""
+CACHED = """
+import json, os, time
+import tensorflow as tf
+file = os.path.expanduser("~/.keras/datasets/images.npz")
+if json.loads(os.environ["TF_CONFIG"])["task"]["index"] == 1:
+    while not os.path.exists(file) or not os.path.getsize(file):
+        time.sleep(0.1)
+got = tf.keras.utils.get_file("images.npz", os.environ["ORIGIN"])
+print("got:", os.path.getsize(got), flush=True)
+open(os.environ["READ"], "w").close()
+"""
+
+
+def test_a_data_set_that_no_worker_can_download_ends_them_all(gang: Gang) -> None:
+    """script/no-download: there is no way out of the pods."""
+    load = ["-c", "import tensorflow as tf; tf.keras.datasets.cifar10.load_data()"]
+    pods = gang.start(2, "unused", {0: load, 1: load})
+    assert [pod.wait(240) for pod in pods] == [1, 1]
+    assert all("URL fetch failure on https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz" in pod.text() for pod in pods)
+
+
+def test_workers_that_share_the_cache_take_the_half_file_of_another(gang: Gang, tmp_path: Path) -> None:
+    """script/no-download"""
+    read = str(tmp_path / "read")
+    server = gang.net.pod("server", [gang.python, "-c", SERVER], {"PATH": os.environ["PATH"], "READ": read})
+    server.sees("serves")
+    origin = f"http://{server.fqdn}:8000/images.npz"
+    pods = gang.start(2, "unused", {0: ["-c", CACHED], 1: ["-c", CACHED]}, ORIGIN=origin, READ=read, HOME=str(tmp_path / "home"))
+    assert [pod.wait(240) for pod in pods] == [0, 0], pods[0].text() + pods[1].text()
+    assert int(value(pods[0].text(), "got")) == 1 << 20
+    assert 0 < int(value(pods[1].text(), "got")) < 1 << 20

@@ -17,7 +17,7 @@ RULE = Rule(
     title="A training reads its data from a volume and downloads none",
     description="A script runs on every node of a job, so every node downloads at once, at each start and each restart of the gang, while "
     "GPUs are held. Training pods often have no way out, and a run that depends on a server of somebody else cannot be repeated. Workers "
-    "that share the cache folder tear each other's file.",
+    "that share the cache folder take another's half file for the whole one, or, where its checksum is known, begin it anew.",
     symptoms=("all pods download CIFAR-10 at once, or hang at it",),
     severity="error",
     fix="Put the data on a volume once and read them from DATA_DIR. Where a cluster means its pods to download, waive this.",
@@ -27,6 +27,8 @@ RULE = Rule(
         ("https://www.tensorflow.org/datasets/api_docs/python/tfds/load", "download=True is the default"),
     ),
     seen=(
+        "lab: tests/training/test_training.py::test_a_data_set_that_no_worker_can_download_ends_them_all",
+        "lab: tests/training/test_training.py::test_workers_that_share_the_cache_take_the_half_file_of_another",
         "source: keras src/datasets/cifar10.py",
         "source: keras src/utils/data_utils.py",
     ),

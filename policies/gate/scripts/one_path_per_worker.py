@@ -15,11 +15,13 @@ if TYPE_CHECKING:
 RULE = Rule(
     id="script/one-path-per-worker",
     title="No two workers save to the same path",
-    description="All workers must call save (it is collective), but on a volume that they share only one may own the path: the others "
-    "tear its files (`NotFoundError ... variables_temp/part-00000-of-00001`, measured with five saves of a small model). "
+    description="All workers must call save (it is collective), but on a volume that they share only one may own the path. TensorFlow's "
+    "own formats tear each other's temporary files, mostly at the first save (`MergeV2Checkpoints`: `NotFoundError` or "
+    "`allow_missing_files was set to false and …/variables_temp/part-00000-of-00001`); HDF5 is locked (`unable to lock file`); a .keras "
+    "file is cut off and begun anew by each, so that a worker that saves late and is stopped takes the chief's finished model with it. "
     "BackupAndRestore of Keras 2 and tf_keras sees to it itself; so does their ModelCheckpoint, but not that of Keras 3, and a script "
     "is not to depend on which it meets. A path in /tmp is the pod's own.",
-    symptoms=("NotFoundError: variables_temp/part-00000-of-00001.index",),
+    symptoms=("NotFoundError: variables_temp/part-00000-of-00001.index", "allow_missing_files was set to false"),
     severity="error",
     fix="Save on all workers: the chief (task 0) to the real path, the others to a scratch path with their task index, which they remove.",
     example='model.save("/runs/final")   # on every worker',
@@ -28,6 +30,9 @@ RULE = Rule(
         ("https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras#model_saving_and_loading", "a path for each worker"),
     ),
     seen=(
+        "lab: tests/training/test_training.py::test_workers_that_save_to_one_path_tear_its_files",
+        "lab: tests/training/test_training.py::test_a_worker_that_saves_late_takes_the_model_of_the_chief_with_it",
+        "lab: tests/training/test_training.py::test_the_checkpoint_callback_of_keras_2_leaves_the_path_to_the_chief",
         "source: keras src/distribute/distributed_file_utils.py",
         "source: keras-3 src/callbacks/model_checkpoint.py",
     ),
