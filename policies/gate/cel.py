@@ -15,7 +15,7 @@ from typing import Any
 import cel
 
 from gate.model import Fault, FieldPath, Resource, Rule, dotted
-from gate.schemas import below
+from gate.schemas import Schema, below, resolved
 
 RULE = Rule(
     id="schema/cel",
@@ -28,19 +28,20 @@ RULE = Rule(
     references=(("https://kubernetes.io/docs/reference/using-api/cel/", "how the API server evaluates them"),),
     seen=("lab: tests/lab/test_claims.py::test_a_validation_rule_of_a_kind_is_kept",),
 )
+ASKED = "schema/valid"  # the rule of what is asked besides, in whatever words
 _MATCHES = cel.compile("text.matches(pattern)")
 _TRANSITION = re.compile(r"\boldSelf\b")
 # How Kubernetes writes property names that are no CEL identifiers.
 _ESCAPES = (("__underscores__", "__"), ("__dot__", "."), ("__dash__", "-"), ("__slash__", "/"))
 
 
-def faults(resource: Resource, schema: Mapping[str, Any], version: str) -> Iterator[Fault]:
+def faults(resource: Resource, schema: Mapping[str, Any], definitions: Mapping[str, Schema], version: str) -> Iterator[Fault]:
     """The rules that an object breaks, and those that could not be evaluated on it (warnings)."""
     value = copy.deepcopy(resource.manifest)
     if generated := resource.metadata.get("generateName"):
         value["metadata"].setdefault("name", f"{generated}00000")
     _default(schema, value)
-    for path, rule, at in _rules(schema, value, ()):
+    for path, rule, at in _rules(schema, definitions, value, ()):
         expression = str(rule["rule"])
         try:
             holds = _program(expression).execute({"self": at})
@@ -50,7 +51,7 @@ def faults(resource: Resource, schema: Mapping[str, Any], version: str) -> Itera
             if isinstance(error, KeyError) and ".exists(" not in expression:
                 # the API server meets it as well, and refuses; only an exists() may overlook it there and not here
                 message = f"{_message(rule, at)} (there is no {reason})"
-                yield Fault(rule=RULE.id, message=f"{dotted(path) or 'the object'}: {message} ({version})", resource=resource, path=path)
+                yield Fault(rule=_id(rule), message=f"{dotted(path) or 'the object'}: {message} ({version})", resource=resource, path=path)
                 continue
             if isinstance(error, KeyError):
                 reason = f"no such key: {reason}"
@@ -65,7 +66,11 @@ def faults(resource: Resource, schema: Mapping[str, Any], version: str) -> Itera
             continue
         if message is not None:
             place = (*path, *_field_path(rule))
-            yield Fault(rule=RULE.id, message=f"{dotted(place) or 'the object'}: {message} ({version})", resource=resource, path=place)
+            yield Fault(rule=_id(rule), message=f"{dotted(place) or 'the object'}: {message} ({version})", resource=resource, path=place)
+
+
+def _id(rule: Mapping[str, Any]) -> str:
+    return ASKED if "of" in rule else RULE.id
 
 
 def matches(text: str, pattern: str) -> bool:
@@ -92,17 +97,21 @@ def _field_path(rule: Mapping[str, Any]) -> FieldPath:
     return tuple(part for part in re.findall(r"[^.\[\]'\"]+", str(rule.get("fieldPath", ""))))
 
 
-def _rules(schema: Mapping[str, Any], value: Any, path: FieldPath) -> Iterator[tuple[FieldPath, Mapping[str, Any], Any]]:
+def _rules(
+    schema: Mapping[str, Any], definitions: Mapping[str, Schema], value: Any, path: FieldPath
+) -> Iterator[tuple[FieldPath, Mapping[str, Any], Any]]:
     """Every rule with the value that it is about."""
-    for rule in schema.get("x-kubernetes-validations", ()):
-        if not _TRANSITION.search(str(rule.get("rule", ""))):
-            yield path, rule, _escaped(value, schema)
+    schema = resolved(schema, definitions)
+    rules = [rule for rule in schema.get("x-kubernetes-validations", ()) if not _TRANSITION.search(str(rule.get("rule", "")))]
+    escaped = _escaped(value, schema) if rules else None
+    for rule in rules:
+        yield path, rule, escaped
     if isinstance(value, dict):
         for key, child in value.items():
-            yield from _rules(below(schema, key), child, (*path, key))
+            yield from _rules(below(schema, key), definitions, child, (*path, key))
     elif isinstance(value, list) and isinstance(schema.get("items"), dict):
         for index, child in enumerate(value):
-            yield from _rules(schema["items"], child, (*path, index))
+            yield from _rules(schema["items"], definitions, child, (*path, index))
 
 
 def _default(schema: Mapping[str, Any], value: Any) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gate.model import FieldPath, Step, get
+from gate.schemas import resolved
 
 Schema = Mapping[str, Any]
 Origin = tuple[int, FieldPath]
@@ -117,12 +118,10 @@ def _below(origin: Origin, step: Step) -> Origin:
 
 def _resolved(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
     """Follows $ref, also one that stands alone in allOf; keeps the keys beside it (merge keys stand there)."""
-    reference = schema.get("$ref")
-    if reference is None and len(schema.get("allOf", ())) == 1:
-        reference = schema["allOf"][0].get("$ref")
-    if not reference:
-        return schema
-    return {**definitions.get(reference.rpartition("/")[2], {}), **{k: v for k, v in schema.items() if k not in ("$ref", "allOf")}}
+    alone = schema.get("allOf", ())
+    if len(alone) == 1 and "$ref" in alone[0]:
+        schema = {**alone[0], **{key: value for key, value in schema.items() if key != "allOf"}}
+    return resolved(schema, definitions)
 
 
 def _additional(schema: Schema) -> Schema:

@@ -82,7 +82,7 @@ def _sets(value: Any, path: FieldPath) -> Iterator[_Found]:
         at = (*path, key)
         if not isinstance(child, dict) or not all(isinstance(each, str) for each in child.values()):
             yield from _sets(child, at)
-        elif key in ("matchLabels", "nodeSelector") or at[-2:] == ("metadata", "labels"):
+        elif key in ("matchLabels", "nodeSelector", "nodeLabels") or at[-2:] == ("metadata", "labels") or at == ("spec", "selector"):
             yield from _labels(child, at)
         elif at[-2:] == ("metadata", "annotations"):
             yield from _annotations(child, at)

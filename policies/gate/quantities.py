@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from gate.model import Fault, FieldPath, Resource, Rule, dotted
-from gate.schemas import Kind, below
+from gate.schemas import Kind, below, resolved
 
 RULE = Rule(
     id="quantity/canonical",
@@ -129,8 +129,7 @@ def _decimal(nano: int, exponential: bool) -> str:
 
 def _walk(schema: Mapping[str, Any], definitions: Mapping[str, Any], value: Any, path: FieldPath) -> Iterator[tuple[FieldPath, Any]]:
     """Every value that its schema says is a quantity."""
-    while "$ref" in schema:
-        schema = definitions[schema["$ref"].rpartition("/")[2]]
+    schema = resolved(schema, definitions)
     if isinstance(value, dict):
         for key, child in value.items():
             yield from _walk(below(schema, key), definitions, child, (*path, key))

@@ -1,7 +1,9 @@
 """JSON Schemas of the objects, per version: from the CRDs of pinned modules and from Kubernetes' OpenAPI.
 
 A schema refuses what the API server would refuse or drop: unknown fields, wrong types, missing required fields,
-two elements with one key in a list that is a map. Sources: policies/schemas/sources.yaml.
+two elements with one key in a list that is a map. Sources: policies/schemas/sources.yaml. What the API server and the
+webhooks ask besides stands as parts of schemas in policies/schemas/asked.yaml, and the enumerations of Kubernetes are read
+from its generated code.
 """
 
 from __future__ import annotations
@@ -19,8 +21,11 @@ from gate import source as yaml_source
 from gate.model import GateError
 
 Schema = dict[str, Any]
-CODE = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]  # of what runs: the file may be another one a moment later
-SOURCES = Path(__file__).resolve().parent.parent / "schemas" / "sources.yaml"
+_FOLDER = Path(__file__).resolve().parent.parent / "schemas"
+SOURCES = _FOLDER / "sources.yaml"
+ASKED = _FOLDER / "asked.yaml"
+# of what runs: the files may be other ones a moment later
+CODE = hashlib.sha256(Path(__file__).read_bytes() + ASKED.read_bytes()).hexdigest()[:12]
 _QUANTITY = r"^[+-]?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE][+-]?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
 _FLAGS_INSIDE = re.compile(r"^(.+?)\(\?([ims]+)\)(.*)$", re.DOTALL)  # Go takes flags anywhere, Python at the beginning or for a group
 # Required by the schema alone: the API server or a mutating webhook fills them in (seen with server-side dry runs).
@@ -51,6 +56,7 @@ class Source:
     default: str
     crds: str | None = None
     openapi: str | None = None
+    enumerations: str | None = None
     minor: bool = False
 
     def resolve(self, wanted: str | None) -> str | None:
@@ -108,6 +114,8 @@ class Catalog:
             for key, entry in stored["kinds"].items():
                 api_version, _, kind = key.rpartition("/")
                 self.kinds[(api_version, kind)] = Kind(entry["schema"], entry["namespaced"], name)
+        for (api_version, kind), of in self.kinds.items():
+            _add(of.schema, _asked().get(f"{kind}.{api_version.rpartition('/')[0]}", {}), self.definitions)
 
     def scopes(self) -> tuple[list[str], list[str]]:
         """The cluster-scoped and the namespaced kinds as Kind.group (core: Kind)."""
@@ -130,7 +138,9 @@ def catalog(versions: tuple[tuple[str, str], ...]) -> Catalog:
 def extract(source: Source, module: Path) -> dict[str, Any]:
     """{"kinds": {"apiVersion/Kind": {"schema", "namespaced"}}, "definitions"} from the files of an unpacked module."""
     if source.openapi:
-        return _from_openapi(json.loads((module / source.openapi).read_text(encoding="utf-8")))
+        swagger = json.loads((module / source.openapi).read_text(encoding="utf-8"))
+        generated = (module / source.enumerations).read_text(encoding="utf-8") if source.enumerations else ""
+        return _from_openapi(swagger, _enumerations(generated))
     kinds: dict[str, Any] = {}
     for file in sorted(module.glob(source.crds or "")):
         for document in yaml_source.load(file):
@@ -189,8 +199,11 @@ def _close(schema: Any) -> Any:
     return out
 
 
-def _from_openapi(swagger: Mapping[str, Any]) -> dict[str, Any]:
+def _from_openapi(swagger: Mapping[str, Any], enumerations: Mapping[str, Schema]) -> dict[str, Any]:
     definitions = {name: _close_definition(name, schema) for name, schema in swagger["definitions"].items()}
+    for more in (enumerations, _asked()):
+        for name in more.keys() & definitions.keys():
+            _add(definitions[name], more[name], {})
     namespaced: dict[str, bool] = {}
     for path, operations in swagger["paths"].items():
         for operation in operations.values():
@@ -206,6 +219,100 @@ def _from_openapi(swagger: Mapping[str, Any]) -> dict[str, Any]:
                 body = {**definitions[name], "required": sorted({*definitions[name].get("required", []), "apiVersion", "kind", "metadata"})}
                 kinds[key] = {"schema": body, "namespaced": namespaced[key]}
     return {"kinds": kinds, "definitions": definitions}
+
+
+def _enumerations(generated: str) -> dict[str, Schema]:
+    """The values that Kubernetes' generated OpenAPI code lists for a field or a list's elements; the published file has none.
+
+    An empty text is a field that is left out. Status is left out: the API server takes none from an object that is made.
+    """
+    found: dict[str, Schema] = {}
+    definition = field = ""
+    for line in generated.splitlines():
+        if match := re.match(r"func schema_k8sio_(\w+)\(", line):
+            definition = "io.k8s." + match[1].replace("_", ".")
+        elif line.startswith("func "):
+            definition = ""
+        elif match := re.match(r'\t{5}"([^"]+)": \{', line):
+            field = match[1]
+        elif definition and not definition.endswith("Status") and (match := re.match(r"(\t+)Enum: *\[\]interface\{\}\{(.*)\}", line)):
+            values: Schema = {"enum": [*json.loads(f"[{match[2]}]"), ""]}
+            own = len(match[1]) == 7
+            found.setdefault(definition, {"properties": {}})["properties"][field] = values if own else {"items": values}
+    return found
+
+
+@functools.cache
+def _asked() -> dict[str, Schema]:
+    """The parts of schemas in asked.yaml by definition, for custom resources by Kind.group."""
+    (document,) = yaml_source.load(ASKED)
+    return {name: _marked(part) for name, part in document.value.items() if not name.startswith("_")}
+
+
+def _marked(part: Any) -> Any:
+    """The same with a mark at each rule in CEL: it is no rule of a CRD."""
+    if isinstance(part, list):
+        return [_marked(each) for each in part]
+    if isinstance(part, dict):
+        return {key: _marked(value) for key, value in part.items()} | ({"of": ASKED.stem} if isinstance(part.get("rule"), str) else {})
+    return part
+
+
+# What a built-in type asks wherever it stands: a custom resource that holds one says by itself which fields it wants.
+_PASSED_ON = (
+    *("enum", "minimum", "maximum", "exclusiveMinimum", "minLength", "maxLength", "minItems", "maxItems", "pattern", "allOf"),
+    "x-kubernetes-validations",
+)
+_JOINED = ("required", "allOf", "x-kubernetes-validations")
+
+
+def _add(schema: Schema, more: Mapping[str, Any], definitions: Mapping[str, Schema], *, whole: bool = True, beside: bool = False) -> None:
+    """Adds a part of a schema, in which a $ref means what that type asks; a field that this version lacks is passed over.
+
+    Which fields there are is not known `beside` a $ref.
+    """
+    beside = beside or "$ref" in schema
+    if "$ref" in more:
+        _add(schema, definitions[more["$ref"].rpartition("/")[2]], definitions, whole=False, beside=beside)
+    for key, value in more.items():
+        if key == "properties":
+            for name, child in value.items():
+                if beside or name in schema.get(key, {}):
+                    _add(schema.setdefault(key, {}).setdefault(name, {}), child, definitions, whole=whole, beside=beside)
+        elif key in ("items", "additionalProperties"):
+            if (beside or isinstance(schema.get(key), dict)) and isinstance(value, dict):
+                _add(schema.setdefault(key, {}), value, definitions, whole=whole, beside=beside)
+        elif key == "$ref" or not (whole or key in _PASSED_ON):
+            continue
+        elif key in _JOINED:
+            schema[key] = [*schema.get(key, ()), *value]
+        elif key == "pattern" and key in schema:
+            schema["allOf"] = [*schema.get("allOf", ()), {key: value}]
+        else:
+            schema[key] = value
+
+
+def resolved(schema: Mapping[str, Any], definitions: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The schema that a $ref means, with what stands beside it."""
+    while "$ref" in schema:
+        beside = {key: value for key, value in schema.items() if key != "$ref"}
+        schema = _joined(definitions[schema["$ref"].rpartition("/")[2]], beside)
+    return schema
+
+
+def _joined(one: Any, other: Any) -> Any:
+    """What two schemas say of one value."""
+    if not one or not other or not isinstance(one, dict):
+        return other or one
+    found = {**one, **other}
+    for key in one.keys() & other.keys():
+        if key == "properties":
+            found[key] = {**one[key], **{name: _joined(one[key].get(name), schema) for name, schema in other[key].items()}}
+        elif key in ("items", "additionalProperties"):
+            found[key] = _joined(one[key], other[key])
+        elif key in _JOINED:
+            found[key] = [*one[key], *other[key]]
+    return found
 
 
 def _key(gvk: Mapping[str, str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import binascii
 import datetime
 import functools
+import ipaddress
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -17,9 +18,10 @@ from gate import cel, naming, quantities
 from gate.model import Fault, FieldPath, Problem, Resource, dotted
 from gate.schemas import Catalog
 
-RULE = "schema/valid"
+RULE = cel.ASKED
 _BITS = {"int32": 32, "int64": 64}
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+_ZEROS = re.compile(r"\b0+(?=\d)")  # in front of a number: the API server reads over them
 _ADD = "add the component that defines it to policies/schemas/sources.yaml"
 
 
@@ -63,8 +65,8 @@ def _format(validator: Validator, name: str, instance: Any, schema: dict[str, An
             binascii.a2b_base64(instance.replace("\n", "").replace("\r", ""), strict_mode=True)
         except ValueError:
             yield jsonschema.ValidationError(f"{instance!r} is no base64")
-    elif isinstance(instance, str) and name == "date-time" and not _is_time(instance):
-        yield jsonschema.ValidationError(f"{instance!r} is no date-time")
+    elif isinstance(instance, str) and name in _FORMATS and not _FORMATS[name](instance):
+        yield jsonschema.ValidationError(f"{instance!r} is no {name}")
 
 
 def _is_time(text: str) -> bool:
@@ -74,9 +76,30 @@ def _is_time(text: str) -> bool:
         return False
 
 
-_Draft: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
-    jsonschema.Draft4Validator,
-    {"x-kubernetes-list-map-keys": _list_keys, "x-kubernetes-list-type": _list_set, "pattern": _pattern, "format": _format},
+def _is_network(text: str) -> bool:
+    address, slash, bits = text.partition("/")
+    return bool(slash) and bits.isdecimal() and _is_address(address) and int(bits) <= (128 if ":" in address else 32)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(text if ":" in text else _ZEROS.sub("", text)))
+    except ValueError:
+        return False
+
+
+_FORMATS = {"date-time": _is_time, "cidr": _is_network, "ip": _is_address}
+_FORMS = {
+    "byte": "base64",
+    "date-time": "a time as 2026-01-31T12:00:00Z",
+    "cidr": "a network as 10.0.0.0/8 or 2001:db8::/64",
+    "ip": "an address as 10.0.0.1 or 2001:db8::1",
+}
+# Draft 4, in which what stands beside a $ref counts as well: that is where a field adds to what its type asks.
+_OWN: Any = {"x-kubernetes-list-map-keys": _list_keys, "x-kubernetes-list-type": _list_set, "pattern": _pattern, "format": _format}
+_DRAFT: Any = jsonschema.Draft4Validator
+_Draft: Any = jsonschema.validators.create(
+    _DRAFT.META_SCHEMA, {**_DRAFT.VALIDATORS, **_OWN}, type_checker=_DRAFT.TYPE_CHECKER, id_of=_DRAFT.ID_OF
 )
 
 
@@ -129,14 +152,18 @@ def _validated(resource: Resource, catalog: Catalog) -> Validation:
         else:
             found.problems.append(unknown)
         return found
+    seen: set[FieldPath] = set()
     for error in validator.iter_errors(resource.manifest):
         if error.validator in ("type", "anyOf"):
             found.malformed.add(resource)
-        found.faults += _faults(resource, error, catalog)
+        for fault in _faults(resource, error, catalog):
+            if fault.path not in seen:  # one mistake often breaks two of what a field asks
+                found.faults.append(fault)
+            seen.add(fault.path)
     if resource not in found.malformed:
         entry = catalog.kinds[(resource.api_version, resource.kind)]
         found.faults += naming.faults(resource, RULE, _version(entry.component, catalog))
-        found.faults += cel.faults(resource, entry.schema, _version(entry.component, catalog))
+        found.faults += cel.faults(resource, entry.schema, catalog.definitions, _version(entry.component, catalog))
         found.faults += quantities.faults(resource, entry, catalog.definitions)
     return found
 
@@ -188,7 +215,7 @@ def _explain(error: Any) -> Iterator[tuple[FieldPath, str, str]]:
             quoted = " (quote it)" if wanted == "string" and isinstance(error.instance, bool | int | float) else ""
             yield path, f"{at} must be {wanted}, not {what} ({_short(error.instance)})", f"Write a value of type {wanted}{quoted}."
         case "enum":
-            allowed = ", ".join(str(value) for value in error.validator_value)
+            allowed = ", ".join(str(value) for value in error.validator_value if value != "")
             yield path, f"{at} is {_short(error.instance)}, which is not allowed", f"Use one of: {allowed}."
         case "pattern":
             yield path, f"{at} is {_short(error.instance)}, which does not match {error.validator_value}", "Write it in that form."
@@ -196,7 +223,7 @@ def _explain(error: Any) -> Iterator[tuple[FieldPath, str, str]]:
             most = 2 ** (_BITS[error.validator_value] - 1) - 1
             yield path, f"{at} is {_short(error.instance)}, which no {error.validator_value} holds", f"Write {-most - 1} to {most}."
         case "format":
-            named = {"byte": "base64", "date-time": "a time as 2026-01-31T12:00:00Z"}[error.validator_value]
+            named = _FORMS[error.validator_value]
             fix = "Write it in that form" + (", or as plain text in stringData." if error.validator_value == "byte" else ".")
             yield path, f"{at} is not {named}", fix
         case "duplicate":

@@ -135,10 +135,10 @@ def test_a_rule_that_lacks_its_field_is_broken_and_an_exists_may_overlook_it(tmp
     """The API server refuses what a rule fails on. Its exists() is true if one element is, whatever the others lack; here it fails."""
     resource = Resource(manifest={"spec": {"a": [{}, {"b": 1}]}}, unit=Unit(path=tmp_path, kustomization=False))
     schema = {"properties": {"spec": {"x-kubernetes-validations": [{"rule": "self.a.all(x, x.b == 1)", "message": "all b"}]}}}
-    (fault,) = cel.faults(resource, schema, "v")
+    (fault,) = cel.faults(resource, schema, {}, "v")
     assert (fault.severity, fault.message) == (None, "spec: all b (there is no 'b') (v)")
     schema["properties"]["spec"]["x-kubernetes-validations"][0]["rule"] = "self.a.exists(x, x.b == 1)"
-    (fault,) = cel.faults(resource, schema, "v")
+    (fault,) = cel.faults(resource, schema, {}, "v")
     assert fault.severity == "warning"
     assert "could not be evaluated: no such key: 'b'" in fault.message
 
@@ -152,6 +152,33 @@ def test_patterns_are_read_in_the_syntax_of_crds() -> None:
 CATALOG = schemas.catalog(())
 
 
+ASKED = schemas._asked()
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_is_asked_besides_is_asked_of_fields_that_there_are(name: str) -> None:
+    before = schemas.catalog((("trainer", "2.1.0"),))  # which had podTemplateOverrides
+    of_kinds = [
+        {f"{kind}.{api.rpartition('/')[0]}": entry.schema for (api, kind), entry in each.kinds.items()} for each in (CATALOG, before)
+    ]
+    known = [CATALOG.definitions.get(name) or kinds[name] for kinds in of_kinds]
+    assert set.intersection(*({*strange(ASKED[name], each, name)} for each in known)) == set()
+    for expression in expressions(ASKED[name]):
+        cel._program(expression)
+
+
+def strange(part: Any, schema: Any, path: str) -> Iterator[str]:
+    """The paths of a part of a schema that the whole says nothing else of."""
+    schema = schemas.resolved(schema, CATALOG.definitions)
+    if "type" not in schema and "x-kubernetes-int-or-string" not in schema:
+        yield path
+    for key, child in part.get("properties", {}).items():
+        yield from strange(child, schema.get("properties", {}).get(key, {}), f"{path}.{key}")
+    for key in ("items", "additionalProperties"):
+        if isinstance(part.get(key), dict):
+            yield from strange(part[key], schema.get(key, {}), f"{path}.{key}")
+
+
 def transition(rule: dict[str, Any]) -> bool:
     return "oldSelf" in rule["rule"]
 
@@ -159,7 +186,11 @@ def transition(rule: dict[str, Any]) -> bool:
 def rules_of(schema: Any, path: str = "") -> Iterator[tuple[str, str]]:
     """Path and text of every rule that a new object can break, but for those of a status, which nobody writes."""
     if isinstance(schema, dict) and not path.startswith(".status"):
-        yield from ((path, " ".join(rule["rule"].split())) for rule in schema.get("x-kubernetes-validations", ()) if not transition(rule))
+        yield from (
+            (path, " ".join(rule["rule"].split()))
+            for rule in schema.get("x-kubernetes-validations", ())
+            if "of" not in rule and not transition(rule)
+        )
         for name, child in schema.get("properties", {}).items():
             yield from rules_of(child, f"{path}.{name}")
         for child in (schema.get("items"), schema.get("additionalProperties")):
