@@ -19,8 +19,8 @@ RULE = Rule(
     "own formats tear each other's temporary files, mostly at the first save (`MergeV2Checkpoints`: `NotFoundError` or "
     "`allow_missing_files was set to false and …/variables_temp/part-00000-of-00001`); HDF5 is locked (`unable to lock file`); a .keras "
     "file is cut off and begun anew by each, so that a worker that saves late and is stopped takes the chief's finished model with it. "
-    "BackupAndRestore of Keras 2 and tf_keras sees to it itself; so does their ModelCheckpoint, but not that of Keras 3, and a script "
-    "is not to depend on which it meets. A path in /tmp is the pod's own.",
+    "BackupAndRestore of Keras 2 and tf_keras gives the others a folder of their own; so does their ModelCheckpoint, but not that of "
+    "Keras 3, and a script had better not depend on which it meets: a warning. A path in /tmp is the pod's own.",
     symptoms=("NotFoundError: variables_temp/part-00000-of-00001.index", "allow_missing_files was set to false"),
     severity="error",
     fix="Save on all workers: the chief (task 0) to the real path, the others to a scratch path with their task index, which they remove.",
@@ -91,7 +91,7 @@ def _by_callbacks(events: Sequence[Event], fit: Event) -> Iterator[tuple[Event, 
         name = _keras.callback_name(value)
         made = next((event for event in events if event.result is value), fit)
         if name == "ModelCheckpoint" and (target := value.data.get(0, "filepath")):
-            yield made, name, target, (*fit.path, *path, *made.path), None
+            yield made, name, target, (*fit.path, *path, *made.path), "warning"  # only Keras 3's
         elif name in _LOGS and (target := value.data.get(*_LOGS[name])):
             yield made, name, target, (*fit.path, *path, *made.path), "warning"
 
