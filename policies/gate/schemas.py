@@ -260,7 +260,7 @@ def _marked(part: Any) -> Any:
 
 # What a built-in type asks wherever it stands: a custom resource that holds one says by itself which fields it wants.
 _PASSED_ON = (
-    *("enum", "minimum", "maximum", "exclusiveMinimum", "minLength", "maxLength", "minItems", "maxItems", "pattern", "allOf"),
+    *("enum", "minimum", "maximum", "exclusiveMinimum", "minLength", "maxLength", "minItems", "maxItems", "pattern", "title", "allOf"),
     "x-kubernetes-validations",
 )
 _JOINED = ("required", "allOf", "x-kubernetes-validations")
@@ -274,6 +274,9 @@ def _add(schema: Schema, more: Mapping[str, Any], definitions: Mapping[str, Sche
     beside = beside or "$ref" in schema
     if "$ref" in more:
         _add(schema, definitions[more["$ref"].rpartition("/")[2]], definitions, whole=False, beside=beside)
+    if "pattern" in more and "pattern" in schema:
+        schema["allOf"] = [*schema.get("allOf", ()), {key: more[key] for key in ("pattern", "title") if key in more}]
+        more = {key: value for key, value in more.items() if key not in ("pattern", "title")}
     for key, value in more.items():
         if key == "properties":
             for name, child in value.items():
@@ -286,8 +289,6 @@ def _add(schema: Schema, more: Mapping[str, Any], definitions: Mapping[str, Sche
             continue
         elif key in _JOINED:
             schema[key] = [*schema.get(key, ()), *value]
-        elif key == "pattern" and key in schema:
-            schema["allOf"] = [*schema.get("allOf", ()), {key: value}]
         else:
             schema[key] = value
 

@@ -217,6 +217,8 @@ def _explain(error: Any) -> Iterator[tuple[FieldPath, str, str]]:
         case "enum":
             allowed = ", ".join(str(value) for value in error.validator_value if value != "")
             yield path, f"{at} is {_short(error.instance)}, which is not allowed", f"Use one of: {allowed}."
+        case "pattern" if "title" in error.schema:
+            yield path, f"{at} is {_short(error.instance)}, which is not {error.schema['title']}", f"Write {error.schema['title']}."
         case "pattern":
             yield path, f"{at} is {_short(error.instance)}, which does not match {error.validator_value}", "Write it in that form."
         case "format" if error.validator_value in _BITS:

@@ -64,11 +64,15 @@ BEYOND = (
 # What webhooks refuse and no schema tells: kinds, what they say, and the rule of the gate that says it.
 WEBHOOKS = (
     (("ClusterQueue", "Cohort"), r"denied the request: .*resourceGroups", "queue/quotas-accepted"),
+    (("JobSet",), r"metadata|subdomain: Invalid|replicatedJobs\[0\]\.name: Invalid", "jobset/name-fits"),
+    (("JobSet",), r"the product of replicas and parallelism", "nodes/gang-fits"),
     (("JobSet",), r"denied the request", "jobset/accepted"),
     (("ClusterTrainingRuntime", "TrainingRuntime"), r"must contain the required container", "trainer/node-container"),
     (("Queue",), r"denied the request", "queue/volcano-queue-accepted"),
     (("PodGroup",), r"unable to find queue", "queue/volcano-queue-exists"),
     (("TrainJob",), r"untimeRef|untime .*not found|unsupported runtime", "trainer/runtime-exists"),
+    (("TrainJob",), r"queue-name\]: Invalid value: \"\"", "queue/kueue-label"),
+    (("TrainJob",), r"queue-name\]: Invalid value", "queue/local-queue-exists"),
     (("TrainJob",), r"runtimePatches\.manager", "trainer/runtime-patches"),
 )
 

@@ -10,6 +10,7 @@
 #   - "validatepodgroup.volcano.sh denied the request: unable to find queue"
 #   seen:
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_without_its_volcano_queue_no_gang_is_made"
+#   - "lab: tests/lab/test_validation.py::test_mutated_objects_are_judged_alike"
 #   - "source: volcano pkg/webhooks/admission/podgroups/validate/validate_podgroup.go"
 #   severity: error
 #   needs: cluster
@@ -43,6 +44,11 @@ report contains lib.in_workload(g.workload, lib.template_path(g, ["metadata", "a
 	lib.pod_spec(g).schedulerName == "volcano"
 	name := lib.template(g).metadata.annotations[queueing.annotation]
 	missing(name)
+}
+
+report contains lib.at(i, ["spec", "queue"], message(group.spec.queue)) if {
+	some i, group in lib.objects("scheduling.volcano.sh", "PodGroup")
+	missing(group.spec.queue)
 }
 
 missing(name) if {

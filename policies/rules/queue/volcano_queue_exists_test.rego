@@ -23,6 +23,21 @@ test_fail_jobset if {
 	}} with input as pods("surveys")
 }
 
+group(queue) := json.patch(runs.volcano, [{"op": "add", "path": "/objects/-", "value": {
+	"apiVersion": "scheduling.volcano.sh/v1beta1",
+	"kind": "PodGroup",
+	"metadata": {"name": "gang", "namespace": "training"},
+	"spec": {"queue": queue},
+}}])
+
+test_fail_pod_group if {
+	some fault in volcano_queue_exists.report with input as group("surveys")
+	fault.path == ["spec", "queue"]
+	fault.message == message
+}
+
+test_success_pod_group if volcano_queue_exists.report == set() with input as group("survey")
+
 test_success_exists if volcano_queue_exists.report == set() with input as runs.volcano
 
 test_success_jobset if volcano_queue_exists.report == set() with input as pods("survey")
