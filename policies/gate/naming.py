@@ -39,6 +39,7 @@ _FORMS: dict[str, tuple[str, int, str]] = {
 _OTHERS = (_SUBDOMAIN, 253, "lower case letters, digits, '-' and '.'")
 _HOOKS = ("argocd.argoproj.io/hook", "helm.sh/hook")
 _TEMPLATED = "{{"  # of an ApplicationSet
+_OF_OTHERS = ("openAPIV3Schema", "valuesObject")  # what a CustomResourceDefinition and an Application hold is no part of them
 
 
 def faults(resource: Resource, rule: str, version: str) -> Iterator[Fault]:
@@ -80,6 +81,8 @@ def _sets(value: Any, path: FieldPath) -> Iterator[_Found]:
         return
     for key, child in value.items():
         at = (*path, key)
+        if key in _OF_OTHERS:
+            continue
         if not isinstance(child, dict) or not all(isinstance(each, str) for each in child.values()):
             yield from _sets(child, at)
         elif key in ("matchLabels", "nodeSelector", "nodeLabels") or at[-2:] == ("metadata", "labels") or at == ("spec", "selector"):

@@ -351,8 +351,12 @@ def _parent(schema: Schema, path: tuple[str, ...]) -> Schema:
 
 
 def _without(value: Any, keys: tuple[str, ...]) -> Any:
-    if isinstance(value, dict):
-        return {key: _without(child, keys) for key, child in value.items() if key not in keys}
+    """A schema and all below it without some keywords; properties of those names stay, as a CustomResourceDefinition has them."""
     if isinstance(value, list):
         return [_without(child, keys) for child in value]
-    return value
+    if not isinstance(value, dict):
+        return value
+    properties = (
+        {"properties": {name: _without(child, keys) for name, child in value["properties"].items()}} if "properties" in value else {}
+    )
+    return {key: _without(child, keys) for key, child in value.items() if key not in (*keys, "properties")} | properties

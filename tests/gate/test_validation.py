@@ -73,7 +73,22 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "replicatedJobs": [{"name": "node", "template": {}}]}), "spec.replicatedJobs[0].template.spec is required"),
     "a CEL rule that misses its field": (having(FLAVOR, "spec", "topologyName", to="racks"), "(there is no 'nodeLabels')"),
 }  # fmt: skip
+# Properties of an OpenAPI schema whose names mean something elsewhere.
+FIELDS = {
+    "levels": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+    "nodeSelector": {"type": "string", "description": "no label: a text"},
+}
+DEFINITION = {
+    **named("CustomResourceDefinition", "racks.example.com", "apiextensions.k8s.io/v1"),
+    "spec": {
+        "group": "example.com", "scope": "Cluster", "names": {"kind": "Rack", "plural": "racks"},
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {
+            "openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": FIELDS}}}}}],
+    },
+}
+
 PASSED: dict[str, dict[str, Any]] = {
+    "what a CustomResourceDefinition says of others": DEFINITION,
     "int32": having(JOB, "spec", "activeDeadlineSeconds", to=2**31),
     "a whole number with a point": having(JOB, "spec", "backoffLimit", to=1.0),
     "base64 on several lines": having(SECRET, "data", "a", to="aGVs\nbG8=\n"),
