@@ -30,7 +30,8 @@ _BUILT_IN = (
         id=validate.RULE,
         title="Every object fits the schema of the version that the cluster runs",
         description="Unknown fields are refused by the API server or dropped without a word, so what they were meant to do never happens. "
-        "The schemas are the CRDs and the OpenAPI of the versions in cluster.yaml.",
+        "The schemas are the CRDs and the OpenAPI of the versions in cluster.yaml. What the API server's own code asks of a built-in kind "
+        "is asked as well, also of the pods in a runtime or a run: those are taken as they are, and no Job or pod can be made of them.",
         severity="error",
         fix="Write the field as the schema of that version has it.",
         example="spec:\n  podTemplateOverrides: []   # Trainer 2.1 only",
@@ -38,6 +39,8 @@ _BUILT_IN = (
         seen=(
             "lab: tests/lab/test_claims.py::test_an_unknown_field_is_refused_or_dropped",
             "lab: tests/lab/test_argocd.py::test_a_broken_run_says_why_and_harms_no_other",
+            "lab: tests/lab/test_validation.py::test_mutated_objects_are_judged_alike",
+            "source: kubernetes pkg/apis/core/validation/validation.go",
         ),
     ),
     Rule(

@@ -30,6 +30,8 @@ _QUANTITY = r"^[+-]?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([e
 _FLAGS_INSIDE = re.compile(r"^(.+?)\(\?([ims]+)\)(.*)$", re.DOTALL)  # Go takes flags anywhere, Python at the beginning or for a group
 # Required by the schema alone: the API server or a mutating webhook fills them in (seen with server-side dry runs).
 _FILLED_IN = {
+    "io.k8s.api.core.v1.HTTPHeader": ("value",),
+    "io.k8s.api.core.v1.PreferredSchedulingTerm": ("preference",),
     "io.k8s.api.rbac.v1.RoleRef": ("apiGroup",),
     "io.k8s.api.scheduling.v1.PriorityClass": ("value",),
     "JobSet.jobset.x-k8s.io": ("spec", "failurePolicy", "rules", "name"),

@@ -17,6 +17,13 @@ CONFIG = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "na
 SECRET = {**CONFIG, "kind": "Secret"}
 POD = {"containers": [{"name": "node", "image": "registry.example/a@sha256:" + "0" * 64}], "restartPolicy": "Never"}
 JOB = {**CONFIG, "apiVersion": "batch/v1", "kind": "Job", "spec": {"template": {"spec": POD}}}
+POD_AT = ("spec", "template", "spec")
+POLICY = {**CONFIG, "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy"}
+CLAIM = {
+    **CONFIG,
+    "kind": "PersistentVolumeClaim",
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
 CLASS = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "metadata": {"name": "a"}, "value": 1}
 RUN = {**CONFIG, "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob"}
 FLAVOR = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "a"}}
@@ -27,6 +34,11 @@ def having(value: Any, *path: str, to: Any) -> Any:
     if not path:
         return to
     return {**value, path[0]: having(value.get(path[0], {}), *path[1:], to=to)}
+
+
+def container(**fields: Any) -> dict[str, Any]:
+    """A pod whose container has these fields as well."""
+    return {**POD, "containers": [{**POD["containers"][0], **fields}]}
 
 
 def named(kind: str, name: str, api: str = "v1") -> dict[str, Any]:
@@ -71,6 +83,28 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a queue of Volcano without spec": (named("Queue", "a", "scheduling.volcano.sh/v1beta1"), "spec is required"),
     "a JobSet without pods": (having({**RUN, "apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet"}, "spec", to={
         "replicatedJobs": [{"name": "node", "template": {}}]}), "spec.replicatedJobs[0].template.spec is required"),
+    "an image's pull policy": (having(JOB, *POD_AT, to=container(imagePullPolicy="Sometimes")), "imagePullPolicy is Sometimes, which is not allowed"),
+    "a port of a container": (having(JOB, *POD_AT, to=container(ports=[{"containerPort": 70000}])), "70000 is greater than the maximum of 65535"),
+    "two sources of a variable": (
+        having(JOB, *POD_AT, to=container(env=[{"name": "A", "value": "b", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}])),
+        "a variable has a value or a valueFrom"),
+    "a field of no pod": (
+        having(JOB, *POD_AT, to=container(env=[{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels"}}}])),
+        "env[0].valueFrom.fieldRef.fieldPath is metadata.labels, which is not metadata.name,"),
+    "a negative amount": (having(JOB, *POD_AT, to=container(resources={"limits": {"memory": "-1Gi"}})), "is -1Gi, which is not an amount of 0 or more"),
+    "a resource that nobody has": (having(JOB, *POD_AT, to=container(resources={"limits": {"gpu": 1}})), "has a domain and '/' before its name"),
+    "a mount of no volume": (
+        having(JOB, *POD_AT, to=container(volumeMounts=[{"name": "a", "mountPath": "/a"}])), "a volumeMount names no volume of the pod"),
+    "a Job that restarts its pods": (having(JOB, "spec", "template", "spec", "restartPolicy", to="Always"), "restartPolicy is Always, which is not allowed"),
+    "an amount below 0 of a Job": (having(JOB, "spec", "backoffLimit", to=-1), "spec.backoffLimit: -1 is less than the minimum of 0"),
+    "a toleration of everything for a key": (
+        having(JOB, "spec", "template", "spec", "tolerations", to=[{"key": "a", "operator": "Exists", "value": "b"}]), "the operator Exists takes no value"),
+    "a network": (having(POLICY, "spec", to={"podSelector": {}, "egress": [{"to": [{"ipBlock": {"cidr": "10.0.0.0"}}]}]}), "is not a network as"),
+    "ports from above to below": (
+        having(POLICY, "spec", to={"podSelector": {}, "egress": [{"ports": [{"port": 90, "endPort": 80}]}]}), "endPort stands with a port"),
+    "a claim of nothing": (
+        having(CLAIM, "spec", "resources", to={"requests": {"storage": 0}}), "spec.resources.requests.storage: 0 is less than or equal to the minimum of 0"),
+    "a mode of access": (having(CLAIM, "spec", "accessModes", to=["ReadWriteAll"]), "accessModes[0] is ReadWriteAll, which is not allowed"),
     "a CEL rule that misses its field": (having(FLAVOR, "spec", "topologyName", to="racks"), "(there is no 'nodeLabels')"),
 }  # fmt: skip
 # Properties of an OpenAPI schema whose names mean something elsewhere.
@@ -89,6 +123,16 @@ DEFINITION = {
 
 PASSED: dict[str, dict[str, Any]] = {
     "what a CustomResourceDefinition says of others": DEFINITION,
+    "empty texts": having(JOB, *POD_AT, to=container(imagePullPolicy="", ports=[{"containerPort": 1, "protocol": "", "name": ""}])),
+    "a relative mount": having(JOB, *POD_AT, to={
+        **container(volumeMounts=[{"name": "a", "mountPath": "a", "subPath": "..a/b"}]), "volumes": [{"name": "a"}]}),
+    "a grace period below 0": having(JOB, "spec", "template", "spec", "terminationGracePeriodSeconds", to=-1),
+    "a toleration of everything": having(JOB, "spec", "template", "spec", "tolerations", to=[{"operator": "Exists"}]),
+    "networks": having(POLICY, "spec", to={"podSelector": {}, "egress": [{"to": [{"ipBlock": {"cidr": each}}]} for each in (
+        "10.0.0.1/8", "010.0.0.0/8", "2001:db8::/64", "::ffff:10.0.0.0/104")]}),
+    "a port by its name": having(POLICY, "spec", to={"podSelector": {}, "egress": [{"ports": [{"port": "a-b"}, {"port": 80, "endPort": 80}, {}]}]}),
+    "an Indexed Job of one pod": having(JOB, "spec", "completionMode", to="Indexed"),
+    "a headless Service": CONFIG | {"kind": "Service", "spec": {"clusterIP": "None", "selector": {"a": "b"}}},
     "int32": having(JOB, "spec", "activeDeadlineSeconds", to=2**31),
     "a whole number with a point": having(JOB, "spec", "backoffLimit", to=1.0),
     "base64 on several lines": having(SECRET, "data", "a", to="aGVs\nbG8=\n"),

@@ -51,7 +51,7 @@ BEYOND = (
         r"resources\.\w+\[nvidia.com/gpu\]: Invalid value: \S+ must be (an integer|equal to)",
         "resources/extended-limits, of what trains",
     ),
-    (("Pod",), r"no PriorityClass with name", "another object"),
+    (("Pod",), r"no PriorityClass with name|error looking up service account", "another object"),
     (
         ("Pod",),
         r"^\S+ Invalid: Pod \"one\" is invalid: \[?spec\.\w+\[\d\]\.volumeMounts\[\d\]\.name: Not found",
