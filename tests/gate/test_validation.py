@@ -115,9 +115,17 @@ FIELDS = {
 DEFINITION = {
     **named("CustomResourceDefinition", "racks.example.com", "apiextensions.k8s.io/v1"),
     "spec": {
-        "group": "example.com", "scope": "Cluster", "names": {"kind": "Rack", "plural": "racks"},
-        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {
-            "openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": FIELDS}}}}}],
+        "group": "example.com",
+        "scope": "Cluster",
+        "names": {"kind": "Rack", "plural": "racks"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": FIELDS}}}},
+            }
+        ],
     },
 }
 
