@@ -282,6 +282,15 @@ FAULTS = {
         overlay="no-ib-volcano",
         run={"queue": None},
     ),
+    "no-pull-policy": Fault(
+        rules={"schema/valid"},
+        edits=[(IMAGE, f"{IMAGE}\n                  imagePullPolicy: Sometimes")],
+    ),
+    "no-operator": Fault(
+        rules={"schema/valid"},
+        edits=[("operator: Exists", "operator: Sometimes")],
+        run={"pod": {"tolerations": [{"key": "example.com/maintenance", "operator": "Exists"}]}},
+    ),
     "no-config-map": Fault(
         rules={"refs/objects-exist"},
         edits=[("configMap:\n                        name: no-", "configMap:\n                        name: a-")],
@@ -322,6 +331,8 @@ NOT_MADE = {
     "above-limit": "must be less than or equal to memory limit",
     "no-volume": 'Not found: "scrach"',
     "no-container": "containers[0].image: Required value",
+    "no-pull-policy": 'imagePullPolicy: Unsupported value: "Sometimes"',
+    "no-operator": 'operator: Unsupported value: "Sometimes"',
 }
 NOT_ADMITTED = {
     "no-queue": "LocalQueue trainning doesn't exist",
