@@ -120,6 +120,7 @@ def test_topology_requests_that_are_refused(name: str, place: Namespace, tmp_pat
 
 # --- never admitted ---------------------------------------------------------------------------------------------
 
+TWO = {"containers": [{"name": "main", "image": "busybox:1.37", "resources": {"requests": {"cpu": "2"}}}]}
 NEVER = {  # run: its queue, what its pods ask for, the rule, what Kueue says
     "another-system": (
         "plain",
@@ -139,13 +140,18 @@ NEVER = {  # run: its queue, what its pods ask for, the rule, what Kueue says
         "does not contain the requested level",
     ),
     "circle": ("circle", {}, "queue/cohorts-form-trees", "is inactive"),
+    "held": ("borrower", TWO, "queue/within-quota", "insufficient quota for cpu"),  # its cohort borrows half a CPU
+    "kept": ("lender", TWO, "queue/within-quota", "insufficient quota for cpu"),  # the other's cohort lends half a CPU
     "no-parameters": ("checked", {}, "queue/admission-check-works", "is inactive"),
 }
 
 
-def surroundings(namespace: str, queue: str) -> list[Manifest]:
+LIMITS = {"borrower": "borrowingLimit", "lender": "lendingLimit"}
+
+
+def surroundings(namespace: str, queue: str, limit: str = "500m") -> list[Manifest]:
     """What one of the runs needs: the flavors, its queue, and what that names, all called after the namespace."""
-    here = {name: f"{namespace}-{name}" for name in ("plain", "tainted", "racks", "circle", "checked", "other")}
+    here = {name: f"{namespace}-{name}" for name in ("plain", "tainted", "racks", "circle", "checked", "other", *LIMITS)}
     linux = {"kubernetes.io/os": "linux"}
     taint = {"key": "example.com/team", "value": "other", "effect": "NoSchedule"}
     flavors = {"plain": {}, "tainted": {"nodeTaints": [taint]}, "racks": {"topologyName": here["racks"]}}
@@ -153,6 +159,8 @@ def surroundings(namespace: str, queue: str) -> list[Manifest]:
     more = {
         "circle": {"cohortName": here["circle"]},
         "checked": {"admissionChecksStrategy": {"admissionChecks": [{"name": here["checked"]}]}},
+        "borrower": {"cohortName": f"{here['borrower']}-inner"},
+        "lender": {"cohortName": f"{here['lender']}-outer"},
     }
     objects = [
         made(KUEUE, "ResourceFlavor", here[flavor], {"nodeLabels": linux, **flavors[flavor]}),
@@ -164,6 +172,13 @@ def surroundings(namespace: str, queue: str) -> list[Manifest]:
     if queue == "circle":
         objects.append(made(KUEUE, "Cohort", here["circle"], {"parentName": here["other"]}))
         objects.append(made(KUEUE, "Cohort", here["other"], {"parentName": here["circle"]}))
+    if queue in LIMITS:  # two queues of one CPU each, of which one is in an inner cohort
+        quota = {"name": "cpu", "nominalQuota": "0", LIMITS[queue]: limit}
+        groups = [{"coveredResources": ["cpu"], "flavors": [{"name": here[flavor], "resources": [quota]}]}]
+        inner = {"parentName": f"{here[queue]}-outer", "resourceGroups": groups}
+        theirs = f"{here[queue]}-{'outer' if queue == 'borrower' else 'inner'}"
+        objects.append(made(KUEUE, "Cohort", f"{here[queue]}-inner", inner))
+        objects.append(cluster_queue(f"{here[queue]}-idle", (here[flavor],), cohortName=theirs))
     if queue == "checked":
         objects.append(made(KUEUE, "AdmissionCheck", here[queue], {"controllerName": "kueue.x-k8s.io/provisioning-request"}))
     return objects
@@ -209,6 +224,20 @@ def test_runs_that_are_never_admitted(name: str, place: Namespace, tmp_path: Pat
         assert errors([*around, jobset(name, place.name, queue, {})], tmp_path / "sound.yaml", opa) == set()
     place.wait("Kueue's words", lambda: words in said(place, name))
     assert place.jobset(name)["spec"]["suspend"]
+
+
+@pytest.mark.parametrize("queue", LIMITS)
+def test_a_limit_of_an_inner_cohort_that_does_not_bind(queue: str, cluster: Cluster, tmp_path: Path, opa: Evaluator) -> None:
+    name = f"test-inner-{queue}"
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    objects = [namespace, *surroundings(name, queue, "1")]
+    run = jobset("whole", name, queue, TWO)
+    assert errors([*objects, run], tmp_path / "sound.yaml", opa) == set()
+    try:
+        cluster.apply(*objects, run)
+        cluster.wait("admitted", lambda: not cluster.get("jobset", "whole", f"--namespace={name}")["spec"]["suspend"])
+    finally:
+        remove(cluster, [run, *objects])
 
 
 def said(place: Namespace, name: str) -> str:

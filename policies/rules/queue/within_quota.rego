@@ -10,6 +10,8 @@
 #   symptoms:
 #   - "insufficient quota, for ever"
 #   seen:
+#   - "lab: tests/lab/test_queues.py::test_runs_that_are_never_admitted"
+#   - "lab: tests/lab/test_queues.py::test_a_limit_of_an_inner_cohort_that_does_not_bind"
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_what_the_queue_cannot_take_is_never_admitted"
 #   - "lab: tests/lab/test_faults.py::test_kueue_starts_no_part_of_a_gang"
 #   - "source: kueue pkg/scheduler/flavorassigner/flavorassigner.go"

@@ -160,3 +160,27 @@ test_success_lent_through_the_tree if {
 test_fail_another_tree if {
 	within_quota.report == eight with input as tree({"west": "all", "east": "others"})
 }
+
+# Limits of a cohort within another: `sea` has 8 in the cohort east, the run's queue its 8 in west.
+limited(cohort, limits) := json.patch(tree({"west": "all", "east": "all"}), [runs.set("/objects/-", {
+	"apiVersion": "kueue.x-k8s.io/v1beta2",
+	"kind": "Cohort",
+	"metadata": {"name": cohort},
+	"spec": {"parentName": "all", "resourceGroups": [{"coveredResources": ["nvidia.com/gpu"], "flavors": [{
+		"name": "a100",
+		"resources": [object.union({"name": "nvidia.com/gpu", "nominalQuota": 0}, limits)],
+	}]}]},
+})])
+
+twelve := found("2 pods need 16 nvidia.com/gpu, more than ClusterQueue survey can ever give (flavor a100: at most 12 nvidia.com/gpu): the run is never admitted")
+
+test_fail_the_cohort_above_borrows_less if within_quota.report == twelve with input as limited("west", {"borrowingLimit": 4})
+
+test_fail_the_others_cohort_lends_less if within_quota.report == twelve with input as limited("east", {"lendingLimit": 4})
+
+test_success_limits_that_do_not_bind if {
+	within_quota.report == set() with input as limited("west", {"borrowingLimit": 8})
+	within_quota.report == set() with input as limited("west", {"lendingLimit": 0})
+	within_quota.report == set() with input as limited("east", {"lendingLimit": 8})
+	within_quota.report == set() with input as limited("east", {"borrowingLimit": 0})
+}
