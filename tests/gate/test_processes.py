@@ -26,7 +26,9 @@ def checking(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     os.mkfifo(tmp_path / "report")
     command = [str(GATE), "check", "--output", str(tmp_path / "report"), str(ROOT / "training")]
     (tmp_path / "temporary").mkdir()
+    heard = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, and so would its child
     with subprocess.Popen(command, env={**os.environ, "TMPDIR": str(tmp_path / "temporary")}) as process:
+        signal.signal(signal.SIGINT, heard)
         yield process
         process.kill()
 

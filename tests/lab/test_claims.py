@@ -140,7 +140,7 @@ def test_what_replaces_a_waiting_run_takes_it_from_kueue(place: Namespace) -> No
         amounts["memory"] = "5Gi"  # each of two, of 9
     place.apply(job)
     assert "kueue.x-k8s.io/manager" in managers(place, "waiting")
-    place.kubectl("replace", "--filename=-", given=yaml.safe_dump(job))
+    place.wait("it is replaced", lambda: replaced(place, job))
     assert "kueue.x-k8s.io/manager" not in managers(place, "waiting")
     more = [{"op": "replace", "path": "/spec/resourceGroups/0/flavors/0/resources/1/nominalQuota", "value": "10Gi"}]
     place.cluster.kubectl("patch", "clusterqueue", place.name, "--type=json", f"--patch={json.dumps(more)}")
@@ -151,6 +151,16 @@ def test_what_replaces_a_waiting_run_takes_it_from_kueue(place: Namespace) -> No
 
     place.wait("Kueue cannot start it", lambda: bool(complaints()))
     assert place.get("trainjob", "waiting")["spec"]["suspend"]
+
+
+def replaced(place: Namespace, job: Manifest) -> bool:
+    """Whether no controller wrote between kubectl's reading and its writing."""
+    try:
+        place.kubectl("replace", "--filename=-", given=yaml.safe_dump(job))
+    except subprocess.CalledProcessError as error:
+        assert "the object has been modified" in error.stderr, error.stderr
+        return False
+    return True
 
 
 def managers(place: Namespace, run: str) -> list[str]:
