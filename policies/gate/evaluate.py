@@ -10,7 +10,6 @@ import contextlib
 import json
 import secrets
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -96,7 +95,7 @@ def evaluator() -> Iterator[Evaluator]:
         folder = Path(name)
         token = secrets.token_urlsafe(32)
         access = _access(folder / "access", token)
-        port = _free_port()
+        port = process.free_port()
         log = folder / "opa.log"
         command: list[str | Path] = [
             opa,
@@ -137,12 +136,6 @@ def _wait(client: OpaClient, server: subprocess.Popen[bytes], log: Path) -> None
         time.sleep(0.02)
     words = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     raise GateError(f"OPA did not start: {words[-1] if words else 'no answer'}")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _first_line(error: Exception) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -44,6 +45,13 @@ def serve(command: Sequence[str | Path], log: Path) -> subprocess.Popen[bytes]:
             stderr=sink,
             env=environment(),
         )
+
+
+def free_port() -> int:
+    """A port of loopback that nobody listens at now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def scratch() -> Path:

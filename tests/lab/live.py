@@ -202,6 +202,10 @@ class Namespace:
     def jobset(self, run: str) -> Manifest:
         return self.get("jobset", run)
 
+    def workloads(self, run: str) -> list[Manifest]:
+        """What Kueue has made of a run."""
+        return [each for each in self.items("workloads") if each["metadata"]["ownerReferences"][0]["name"] == run]
+
     def logs(self, run: str, index: int = 0) -> str:
         """What the worker of a completion index wrote, in its newest pod."""
         pods = [pod for pod in self.pods(run) if pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] == str(index)]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import shutil
-import socket
 import subprocess
 import urllib.request
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ import yaml
 
 from gate import process, schemas, tools
 from lab.binaries import binary, modules
-from lab.model import Lab
+from lab.model import Lab, documents
 from tests.lab.conftest import running
 from tests.lab.live import Cluster, Manifest
 
@@ -34,7 +33,7 @@ def control_plane(root: Path) -> Iterator[Cluster]:
     lab = Lab(root=root)
     lab.state.mkdir(parents=True)
     try:
-        api, clients, peers = (_free_port() for _ in range(3))
+        api, clients, peers = (process.free_port() for _ in range(3))
         _certificates(lab, api)
         pki = lab.state / "pki"
         etcd = [
@@ -72,7 +71,7 @@ def install(cluster: Cluster, **versions: str) -> None:
     for component, version in versions.items():
         found = sorted(tools.module(component, version).glob(schemas.sources()[component].crds or ""))
         kinds = [
-            each for file in found for each in _documents(file.read_text(encoding="utf-8")) if each["kind"] == "CustomResourceDefinition"
+            each for file in found for each in documents(file.read_text(encoding="utf-8")) if each["kind"] == "CustomResourceDefinition"
         ]
         cluster.apply(*kinds, words=("--force-conflicts",))
         names = [f"crd/{each['metadata']['name']}" for each in kinds]
@@ -99,7 +98,7 @@ class Kueue:
     @contextlib.contextmanager
     def started(self, folder: Path, configuration: Manifest) -> Iterator[Path]:
         """It works, by a ConfigMap as `configuration` makes it; its log."""
-        health = _free_port()
+        health = process.free_port()
         here = {
             "health": {"healthProbeBindAddress": f"127.0.0.1:{health}"},
             "metrics": {"bindAddress": "0"},
@@ -119,11 +118,11 @@ class Kueue:
 
 def kueue(cluster: Cluster, sources: Path, program: Path) -> Kueue:
     """The kinds and webhooks of a Kueue, in place of those that are there."""
-    port = _free_port()
+    port = process.free_port()
     options = ("--load-restrictor", "LoadRestrictionsNone")
     built = process.run([tools.binary("kustomize"), "build", *options, sources / "config/default"], timeout=120)
     kinds = ("Namespace", "Secret", "CustomResourceDefinition", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
-    objects = [each for each in _documents(built) if each["kind"] in kinds]
+    objects = [each for each in documents(built) if each["kind"] in kinds]
     for each in objects:
         clients = [webhook["clientConfig"] for webhook in each.get("webhooks", [])]
         if "webhook" in each.get("spec", {}).get("conversion", {}):
@@ -134,10 +133,6 @@ def kueue(cluster: Cluster, sources: Path, program: Path) -> Kueue:
     service = {"type": "ExternalName", "externalName": "localhost"}  # which the API server follows
     cluster.apply(*objects, {"apiVersion": "v1", "kind": "Service", "metadata": HOME, "spec": service}, words=("--force-conflicts",))
     return Kueue(cluster=cluster, sources=sources, program=program, port=port)
-
-
-def _documents(text: str) -> list[Manifest]:
-    return [each for each in yaml.load_all(text, Loader=yaml.CSafeLoader) if each]  # megabytes
 
 
 def _certificates(lab: Lab, port: int) -> None:
@@ -186,9 +181,3 @@ def _succeeds(cluster: Cluster, *words: str) -> bool:
     except subprocess.CalledProcessError:
         return False
     return True
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import yaml
 
-from gate import check
 from gate.evaluate import Evaluator
 from lab import gitops, model
 from tests.conftest import ROOT
 from tests.lab.conftest import Cluster, own
 from tests.lab.live import Manifest, Namespace, trainjob
+from tests.lab.test_gate_and_cluster import findings
 
 pytestmark = pytest.mark.lab
 SERVER_SIDE = {"automated": {}, "syncOptions": ["ServerSideApply=true"]}
@@ -181,13 +181,12 @@ def copied(name: str, place: Place, more: dict[str, Any]) -> Manifest:
 
 @pytest.mark.parametrize("name", [*COPIED, "sound"])
 def test_the_gate_refuses_an_application_of_another_cluster(name: str, place: Place, tmp_path: Path, opa: Evaluator) -> None:
-    facts, file = tmp_path / "cluster.yaml", tmp_path / "application.yaml"
+    facts = tmp_path / "cluster.yaml"
     said = yaml.safe_load((ROOT / "clusters/lab/cluster.yaml").read_text(encoding="utf-8"))
     argocd = {"destination": "in-cluster", "repository": place.repository, "revision": "main"}
     facts.write_text(yaml.safe_dump({**said, "name": "new", "argocd": argocd}), encoding="utf-8")
-    file.write_text(yaml.safe_dump(copied(name, place, COPIED.get(name, {}))), encoding="utf-8")
-    outcome = check.check(tmp_path, check.targets(tmp_path, [file], str(facts)), evaluator=opa)
-    refused = "argocd/as-the-cluster" in {finding.rule for finding in outcome.findings if finding.severity == "error"}
+    told = findings([copied(name, place, COPIED.get(name, {}))], tmp_path / "application.yaml", opa, facts)
+    refused = "argocd/as-the-cluster" in {finding.rule for finding in told if finding.severity == "error"}
     assert refused == (name in COPIED)
 
 

@@ -121,7 +121,7 @@ def test_nothing_overtakes_a_large_gang_that_waits(a10g: Namespace, teams: Teams
     a10g.apply(*trainjob("large", "", workers=2))
     a10g.wait("the large one waits", lambda: "insufficient unused quota" in said(a10g, "large"))
     a10g.apply(*trainjob("small", "", workers=1))  # there would be room for it
-    a10g.wait("the small one is queued", lambda: bool(workloads(a10g, "small")))
+    a10g.wait("the small one is queued", lambda: bool(a10g.workloads("small")))
     teams.vision.apply(*trainjob("elsewhere", "", workers=1))
     teams.vision.complete("elsewhere")  # Kueue has looked at all queues since
     assert "admission" not in workload(a10g, "small").get("status", {})
@@ -241,18 +241,14 @@ def holding(namespace: Namespace, run: str, *, workers: int) -> None:
     namespace.wait(f"{run} holds", lambda: all("holding" in namespace.logs(run, index) for index in range(workers)))
 
 
-def workloads(namespace: Namespace, run: str) -> list[Manifest]:
-    return [each for each in namespace.items("workloads") if each["metadata"]["ownerReferences"][0]["name"] == run]
-
-
 def workload(namespace: Namespace, run: str) -> Manifest:
-    (found,) = workloads(namespace, run)
+    (found,) = namespace.workloads(run)
     return found
 
 
 def said(namespace: Namespace, run: str) -> str:
     """What Kueue says of a run that it does not admit."""
-    return str([each.get("status", {}).get("conditions") for each in workloads(namespace, run)])
+    return str([each.get("status", {}).get("conditions") for each in namespace.workloads(run)])
 
 
 def evictions(namespace: Namespace, run: str) -> list[str]:

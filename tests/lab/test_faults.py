@@ -119,7 +119,7 @@ def usage(namespace: Namespace) -> dict[str, str]:
 
 def workload(namespace: Namespace, run: str) -> Manifest:
     """The Workload that Kueue made of a run; empty as long as there is none."""
-    return next((each for each in namespace.items("workloads") if each["metadata"]["ownerReferences"][0]["name"] == run), {})
+    return next(iter(namespace.workloads(run)), {})
 
 
 def refusal(namespace: Namespace, run: str) -> str:

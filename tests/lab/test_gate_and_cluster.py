@@ -6,12 +6,13 @@ of such a run is waiting; the gate judges the very manifests that are applied.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ import yaml
 
 from gate import check, render
 from gate.evaluate import Evaluator
+from gate.model import Finding
 from tests.conftest import ROOT
 from tests.edit import edited
 from tests.lab.conftest import Cluster, own
@@ -369,14 +371,24 @@ def made(name: str, namespace: str, *, sound: bool = False, of: Fault | None = N
 @pytest.fixture(scope="module")
 def runs(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace]:
     """All faults, and the sound twins of those in TWINS, started together."""
+
+    def objects(namespace: str) -> list[Manifest]:
+        faults = [each for name in FAULTS for each in made(name, namespace)]
+        return [*faults, *(each for name in TWINS for each in made(name, namespace, sound=True)), *closed_queue(namespace)]
+
+    with together(cluster, request, objects) as namespace:
+        yield namespace
+
+
+@contextlib.contextmanager
+def together(cluster: Cluster, request: pytest.FixtureRequest, objects: Callable[[str], list[Manifest]]) -> Iterator[Namespace]:
+    """A namespace with the objects made for it: first what runs need, then the runs, which are started together."""
     gone: list[Manifest] = []
     try:
         with own(cluster, request) as namespace:
-            objects = [each for name in FAULTS for each in made(name, namespace.name)]
-            objects += [each for name in TWINS for each in made(name, namespace.name, sound=True)]
-            first = [each for each in objects if each["kind"] in (RUNTIME, "ClusterQueue", "LocalQueue")]
-            others = [each for each in objects if each not in first]
-            gone += [*first, *closed_queue(namespace.name)]
+            everything = objects(namespace.name)
+            gone += [each for each in everything if each["kind"] in (RUNTIME, "ClusterQueue", "LocalQueue")]
+            others = [each for each in everything if each not in gone]
             cluster.apply(*gone)
             assert accepted(cluster, others) == ""
             cluster.apply(*others)
@@ -557,7 +569,7 @@ def test_a_worker_is_told_its_index_and_no_rank(runs: Namespace) -> None:
 
 def test_with_two_systems_one_gives_quota_to_what_the_other_holds(runs: Namespace) -> None:
     runs.wait("Volcano has looked", lambda: any(each.startswith("Unschedulable") for each in runs.events("two-systems")))
-    (workload,) = (each for each in runs.items("workloads") if each["metadata"]["ownerReferences"][0]["name"] == "two-systems")
+    (workload,) = runs.workloads("two-systems")
     assert {"type": "Admitted", "status": "True"}.items() <= workload["status"]["conditions"][-1].items()
     assert runs.running("two-systems") == 0
 
@@ -634,10 +646,16 @@ def test_a_run_without_its_runtime_is_refused(runs: Namespace) -> None:
 
 def errors(objects: list[Manifest], file: Path, opa: Evaluator, severity: str = "error") -> set[str]:
     """The rules that refuse these objects in the lab's cluster, or only warn of them."""
-    file.write_text(yaml.safe_dump_all([*surroundings("somewhere"), *closed_queue("somewhere"), *objects]), encoding="utf-8")
-    outcome = check.check(file.parent, check.targets(file.parent, [file], str(ROOT / "clusters" / "lab")), evaluator=opa)
+    said = findings([*surroundings("somewhere"), *closed_queue("somewhere"), *objects], file, opa)
+    return {finding.rule for finding in said if finding.severity == severity}
+
+
+def findings(objects: list[Manifest], file: Path, opa: Evaluator, facts: Path = ROOT / "clusters" / "lab") -> Sequence[Finding]:
+    """What the gate says of these objects, written to a file, in a cluster; the gate reads each file once."""
+    file.write_text(yaml.safe_dump_all(objects), encoding="utf-8")
+    outcome = check.check(file.parent, check.targets(file.parent, [file], str(facts)), evaluator=opa)
     assert outcome.problems == []
-    return {finding.rule for finding in outcome.findings if finding.severity == severity}
+    return outcome.findings
 
 
 def accepted(cluster: Cluster, objects: list[Manifest]) -> str:

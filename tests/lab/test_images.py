@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-import yaml
 
-from gate import check, tools
+from gate import tools
 from gate.evaluate import Evaluator
 from lab import doctor
 from tests.conftest import ROOT
 from tests.lab.live import Cluster, Manifest, Namespace
+from tests.lab.test_gate_and_cluster import findings
 
 pytestmark = pytest.mark.lab
 MOVING = "localhost/test-moving:latest"
@@ -76,13 +76,11 @@ def jobset(name: str, image: str) -> Manifest:
 
 def warned(made: Manifest, folder: Path, opa: Evaluator) -> set[str]:
     """The rules about images that warn of it where the lab's nodes are said to be what they are."""
-    facts, file = folder / "cluster.yaml", folder / "run.yaml"
+    facts = folder / "cluster.yaml"
     said = (ROOT / "clusters/lab/cluster.yaml").read_text(encoding="utf-8")
     facts.write_text(said.replace("{pool: lab,", "{pool: lab, architecture: amd64,"), encoding="utf-8")
-    file.write_text(yaml.safe_dump({**made, "metadata": {**made["metadata"], "namespace": "somewhere"}}), encoding="utf-8")
-    outcome = check.check(folder, check.targets(folder, [file], str(facts)), evaluator=opa)
-    assert outcome.problems == []
-    return {finding.rule for finding in outcome.findings if finding.rule.startswith("images/")}
+    there = {**made, "metadata": {**made["metadata"], "namespace": "somewhere"}}
+    return {finding.rule for finding in findings([there], folder / "run.yaml", opa, facts) if finding.rule.startswith("images/")}
 
 
 def said(namespace: Namespace, run: str) -> list[str]:

@@ -10,14 +10,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gate import check
 from gate.evaluate import Evaluator
 from lab import model, space
 from tests.conftest import ROOT
 from tests.lab import programs
-from tests.lab.conftest import Cluster, own, running
+from tests.lab.conftest import Cluster, running
 from tests.lab.live import JOBSET_NAME, Manifest, Namespace, surroundings
-from tests.lab.test_gate_and_cluster import Fault, accepted, made, remove
+from tests.lab.test_gate_and_cluster import Fault, findings, made, together
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]  # building kube-router takes minutes
 RULE = "network/workers-reach-one-another"
@@ -112,35 +111,22 @@ def with_policy(name: str, namespace: str) -> list[Manifest]:
 @pytest.fixture(scope="module")
 def runs(enforced: Callable[[], str], cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace]:
     """One run for each policy, all started together."""
-    gone: list[Manifest] = []
-    try:
-        with own(cluster, request) as namespace:
-            objects = [each for name in POLICIES for each in with_policy(name, namespace.name)]
-            gone += [each for each in objects if each["kind"] == "ClusterTrainingRuntime"]
-            cluster.apply(*gone)
-            others = [each for each in objects if each not in gone]
-            assert accepted(cluster, others) == ""
-            cluster.apply(*others)
+    with together(cluster, request, lambda name: [each for policy in POLICIES for each in with_policy(policy, name)]) as namespace:
 
-            def settled() -> bool:
-                addresses = {f"{pod['status'].get('podIP')}/32" for name in POLICIES for pod in namespace.pods(name)}
-                return len(addresses) == 2 * len(POLICIES) and addresses <= set(enforced().split())
+        def settled() -> bool:
+            addresses = {f"{pod['status'].get('podIP')}/32" for name in POLICIES for pod in namespace.pods(name)}
+            return len(addresses) == 2 * len(POLICIES) and addresses <= set(enforced().split())
 
-            namespace.wait("rules for every pod", settled)
-            namespace.apply(START)
-            yield namespace
-    finally:
-        remove(cluster, gone)
+        namespace.wait("rules for every pod", settled)
+        namespace.apply(START)
+        yield namespace
 
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_gate_finds_what_a_policy_drops(name: str, tmp_path: Path, opa: Evaluator) -> None:
-    file = tmp_path / "run.yaml"
     start = {**START, "metadata": {"name": "start", "namespace": "somewhere"}}
-    file.write_text(yaml.safe_dump_all([*surroundings("somewhere"), start, *with_policy(name, "somewhere")]), encoding="utf-8")
-    outcome = check.check(tmp_path, check.targets(tmp_path, [file], str(ROOT / "clusters" / "lab")), evaluator=opa)
-    assert outcome.problems == []
-    found = {finding.rule for finding in outcome.findings if finding.severity == "error" or finding.rule == RULE}
+    said = findings([*surroundings("somewhere"), start, *with_policy(name, "somewhere")], tmp_path / "run.yaml", opa)
+    found = {finding.rule for finding in said if finding.severity == "error" or finding.rule == RULE}
     assert found == (set() if name == "as-written" else {RULE})
 
 

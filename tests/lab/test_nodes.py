@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gate import check
 from gate.evaluate import Evaluator
 from lab.model import facts
 from tests.lab.conftest import Cluster, devices, own, present
 from tests.lab.live import Manifest, Namespace
 from tests.lab.test_claims import IMAGE
-from tests.lab.test_gate_and_cluster import REQUESTS, RUNTIME, Fault, made
+from tests.lab.test_gate_and_cluster import REQUESTS, RUNTIME, Fault, findings, made
 from tests.lab.test_queues import KUEUE, cluster_queue, jobset, said
 from tests.lab.test_queues import made as object_of
 
@@ -84,10 +83,7 @@ def judged(
     pools = [known["nodes"][0] | {"labels": {OS: "linux"}} | (node or {}), *nodes]
     cluster = {"name": "lab", "versions": known["versions"] | (versions or {}), "nodes": pools, "network": known["network"], "external": []}
     (file_of_facts := file.with_name(f"cluster-{file.name}")).write_text(yaml.safe_dump(cluster), encoding="utf-8")
-    file.write_text(yaml.safe_dump_all(objects), encoding="utf-8")
-    outcome = check.check(file.parent, check.targets(file.parent, [file], str(file_of_facts)), evaluator=opa)
-    assert outcome.problems == []
-    return {(finding.rule, finding.severity) for finding in outcome.findings}
+    return {(finding.rule, finding.severity) for finding in findings(objects, file, opa, file_of_facts)}
 
 
 @pytest.fixture(scope="module")
@@ -210,8 +206,7 @@ def test_workers_that_give_up_before_a_node_comes_cost_restarts_and_the_run(
 
 def admitted(namespace: Namespace, run: str) -> bool:
     """Kueue has let a run in and given it its quota."""
-    workloads = [each for each in namespace.items("workloads") if each["metadata"]["ownerReferences"][0]["name"] == run]
-    conditions = [condition for each in workloads for condition in each.get("status", {}).get("conditions", [])]
+    conditions = [condition for each in namespace.workloads(run) for condition in each.get("status", {}).get("conditions", [])]
     return any(each["type"] == "Admitted" and each["status"] == "True" for each in conditions)
 
 

@@ -242,8 +242,7 @@ def test_a_limit_of_an_inner_cohort_that_does_not_bind(queue: str, cluster: Clus
 
 def said(place: Namespace, name: str) -> str:
     """What Kueue says of a run's Workload."""
-    workloads = [each for each in place.items("workloads") if each["metadata"]["ownerReferences"][0]["name"] == name]
-    return json.dumps([each.get("status", {}).get("conditions", []) for each in workloads])
+    return json.dumps([each.get("status", {}).get("conditions", []) for each in place.workloads(name)])
 
 
 # --- not counted ------------------------------------------------------------------------------------------------

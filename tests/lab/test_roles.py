@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gate import check
 from gate.evaluate import Evaluator
 from tests.conftest import ROOT
 from tests.edit import edited
-from tests.lab.conftest import Cluster, own
+from tests.lab.conftest import Cluster
 from tests.lab.live import Manifest, Namespace, surroundings
-from tests.lab.test_gate_and_cluster import IMAGE, RUNTIME, Fault, accepted, made, refusal, remove, starts
+from tests.lab.test_gate_and_cluster import IMAGE, Fault, findings, made, refusal, starts, together
 
 CASES = yaml.safe_load((ROOT / "tests/rules/jobset/accepted.yaml").read_text(encoding="utf-8"))["cases"]
 JOBSETS = [case for case in CASES if case["from"] == "jobset"]
@@ -107,26 +106,18 @@ FAULTS = {
 @pytest.fixture(scope="module")
 def runs(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace]:
     """All faults, and a second run of the shared subdomain, started together."""
-    gone: list[Manifest] = []
-    try:
-        with own(cluster, request) as namespace:
-            objects = [each for name, fault in FAULTS.items() for each in made(name, namespace.name, of=fault)]
-            objects += made("subdomain-2", namespace.name, of=FAULTS["subdomain"])
-            gone += [each for each in objects if each["kind"] == RUNTIME]
-            others = [each for each in objects if each["kind"] != RUNTIME]
-            cluster.apply(*gone)
-            assert accepted(cluster, others) == ""
-            cluster.apply(*others)
-            yield namespace
-    finally:
-        remove(cluster, gone)
+
+    def objects(namespace: str) -> list[Manifest]:
+        faults = [each for name, fault in FAULTS.items() for each in made(name, namespace, of=fault)]
+        return [*faults, *made("subdomain-2", namespace, of=FAULTS["subdomain"])]
+
+    with together(cluster, request, objects) as namespace:
+        yield namespace
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_gate_tells_the_fault_and_nothing_else(name: str, tmp_path: Path, opa: Evaluator) -> None:
-    sound = found(made(name, "somewhere", sound=True, of=FAULTS[name]), tmp_path / "sound.yaml", opa)
-    assert not {rule for rule in sound if rule in FAULTS[name].rules}
-    assert found(made(name, "somewhere", of=FAULTS[name]), tmp_path / "fault.yaml", opa) - sound == FAULTS[name].rules
+    told(name, FAULTS[name], tmp_path, opa)
 
 
 def test_with_a_time_limit_a_failed_run_trains_again(runs: Namespace) -> None:
@@ -215,10 +206,14 @@ def test_what_jobset_refuses(case: Manifest, cluster: Cluster) -> None:
 
 def found(objects: list[Manifest], file: Path, opa: Evaluator) -> set[str]:
     """The rules that say something of these objects in the lab's cluster."""
-    file.write_text(yaml.safe_dump_all([*surroundings("somewhere"), *objects]), encoding="utf-8")
-    outcome = check.check(file.parent, check.targets(file.parent, [file], str(ROOT / "clusters" / "lab")), evaluator=opa)
-    assert outcome.problems == []
-    return {finding.rule for finding in outcome.findings}
+    return {finding.rule for finding in findings([*surroundings("somewhere"), *objects], file, opa)}
+
+
+def told(name: str, fault: Fault, folder: Path, opa: Evaluator) -> None:
+    """The gate tells what the edits of a fault change, and nothing else."""
+    sound = found(made(name, "somewhere", sound=True, of=fault), folder / "sound.yaml", opa)
+    assert not sound & fault.rules
+    assert found(made(name, "somewhere", of=fault), folder / "fault.yaml", opa) - sound == fault.rules
 
 
 def uid(runs: Namespace, run: str) -> str:

@@ -15,10 +15,10 @@ import pytest
 
 from gate.evaluate import Evaluator
 from lab import model
-from tests.lab.conftest import Cluster, own
+from tests.lab.conftest import Cluster
 from tests.lab.live import Manifest, Namespace
-from tests.lab.test_gate_and_cluster import IMAGE, REQUESTS, RUNTIME, Fault, accepted, made, remove
-from tests.lab.test_roles import addresses, found, jobs, of_jobset
+from tests.lab.test_gate_and_cluster import IMAGE, REQUESTS, Fault, made, together
+from tests.lab.test_roles import addresses, found, jobs, of_jobset, told
 
 NEVER = "                restartPolicy: Never\n"
 JOB = "            backoffLimit: 0\n"
@@ -124,27 +124,19 @@ TWINS = ("no-policy", "claims-of-the-runtime", "processes")
 @pytest.fixture(scope="module")
 def runs(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace]:
     """All faults, and the sound twins of those in TWINS, started together."""
-    gone: list[Manifest] = []
-    try:
-        with own(cluster, request) as namespace:
-            objects = [each for name, fault in FAULTS.items() for each in made(name, namespace.name, of=fault)]
-            objects += [each for name in TWINS for each in made(name, namespace.name, sound=True, of=FAULTS[name])]
-            objects += one_by_one(namespace.name)
-            gone += [each for each in objects if each["kind"] == RUNTIME]
-            others = [each for each in objects if each["kind"] != RUNTIME]
-            cluster.apply(*gone)
-            assert accepted(cluster, others) == ""
-            cluster.apply(*others)
-            yield namespace
-    finally:
-        remove(cluster, gone)
+
+    def objects(namespace: str) -> list[Manifest]:
+        faults = [each for name, fault in FAULTS.items() for each in made(name, namespace, of=fault)]
+        twins = [each for name in TWINS for each in made(name, namespace, sound=True, of=FAULTS[name])]
+        return [*faults, *twins, *one_by_one(namespace)]
+
+    with together(cluster, request, objects) as namespace:
+        yield namespace
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_gate_tells_the_fault_and_nothing_else(name: str, tmp_path: Path, opa: Evaluator) -> None:
-    sound = found(made(name, "somewhere", sound=True, of=FAULTS[name]), tmp_path / "sound.yaml", opa)
-    assert not sound & FAULTS[name].rules
-    assert found(made(name, "somewhere", of=FAULTS[name]), tmp_path / "fault.yaml", opa) - sound == FAULTS[name].rules
+    told(name, FAULTS[name], tmp_path, opa)
 
 
 def test_the_gate_tells_that_a_jobset_starts_one_worker_of_two(tmp_path: Path, opa: Evaluator) -> None:

@@ -106,5 +106,5 @@ def tail(path: Path, lines: int = 8) -> str:
 
 
 def documents(text: str) -> Sequence[dict[str, Any]]:
-    """The objects of a stream of YAML documents."""
-    return [each for each in yaml.safe_load_all(text) if each]
+    """The objects of a stream of YAML documents, which may be megabytes."""
+    return [each for each in yaml.load_all(text, Loader=yaml.CSafeLoader) if each]
