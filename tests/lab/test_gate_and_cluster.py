@@ -641,7 +641,14 @@ def test_a_runtime_without_the_container_node_is_refused(cluster: Cluster) -> No
 
 def test_a_run_without_its_runtime_is_refused(runs: Namespace) -> None:
     (job,) = (each for each in made("no-runtime", runs.name) if each["kind"] == "TrainJob")
-    assert f"runtime 'no-{runs.name}-no-runtime' not found" in refusal(runs.cluster, [job])
+    name = f"no-{runs.name}-no-runtime"
+
+    def by_kueue() -> bool:
+        said = refusal(runs.cluster, [job])
+        assert name in said and "not found" in said
+        return f"runtime '{name}' not found" in said
+
+    runs.wait("Kueue's words", by_kueue)  # it is asked beside Trainer, and the API server passes on who answers first
 
 
 def errors(objects: list[Manifest], file: Path, opa: Evaluator, severity: str = "error") -> set[str]:
