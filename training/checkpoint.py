@@ -20,10 +20,11 @@ class WrongCheckpoint(RuntimeError):
 
 
 class Keeper:
-    """Saves and restores the given objects and the numbers that go with them (see numbers)."""
+    """Saves and restores the given objects and the numbers that go with them (see numbers). Raises WrongCheckpoint."""
 
     def __init__(self, directory: str, *, chief: bool, **objects: Any) -> None:
         self.directory, self.chief = directory, chief
+        self.last = _last(directory)
         self.scratch = "" if chief else tempfile.mkdtemp(prefix="not-kept-")
         # Plain variables of this worker: the step, and the sums of the epoch that has begun.
         self.numbers = {
@@ -37,8 +38,7 @@ class Keeper:
 
         All objects must have their variables by now. Raises WrongCheckpoint.
         """
-        last = tf.train.latest_checkpoint(self.directory)
-        if last:
+        if last := self.last:
             try:
                 self.checkpoint.restore(last).assert_existing_objects_matched()
             except (
@@ -73,5 +73,28 @@ class Keeper:
             shutil.rmtree(self.scratch, ignore_errors=True)
 
 
+def _last(directory: str) -> str:
+    """What the file `checkpoint` names; "" where there is no such file.
+
+    latest_checkpoint() says of a file that cannot be read, and of one whose checkpoint is gone, only that there is
+    none: the run would begin anew, and in the end delete what it could have taken up.
+    """
+    file = f"{directory}/checkpoint"
+    if not tf.io.gfile.exists(file):
+        return ""
+    remedy = "Where a checkpoint is there, name that one, else give the run another CHECKPOINT_DIR"
+    try:
+        state = tf.train.get_checkpoint_state(directory)
+    except ValueError:  # it names none
+        state = None
+    if not state:
+        raise WrongCheckpoint(f'{file} cannot be read: it must be model_checkpoint_path: "ckpt-STEP". {remedy}')
+    last: str = state.model_checkpoint_path
+    if not tf.train.latest_checkpoint(directory):
+        raise WrongCheckpoint(f"{file} names {last}, whose files are gone. {remedy}")
+    return last
+
+
 def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).strip().splitlines()[0].strip()}"
+    name, said = type(error).__name__, str(error).strip()
+    return f"{name}: {said.splitlines()[0].strip()}" if said else name

@@ -133,18 +133,27 @@ def test_a_run_goes_on_after_sigterm_and_after_a_lost_worker(gang: Gang, trainin
 
 
 def test_a_checkpoint_that_cannot_be_taken_up_is_named_and_kept(gang: Gang, tmp_path: Path) -> None:
-    """One of another network, of another precision and one that is cut short: status 2, no traceback, no file touched."""
+    """One of another network, of another precision, ones cut short, gone or not named: status 2, no traceback, no file touched."""
     gang.train(1, "other", EPOCHS="1")
-    folder, cut = tmp_path / "other", tmp_path / "cut"
-    shutil.copytree(folder, cut)
+    folder, *copies = [tmp_path / name for name in ("other", "cut", "gone", "empty", "torn")]
+    cut, gone, empty, torn = copies
+    for copy in copies:
+        shutil.copytree(folder, copy)
+    for file in gone.glob("ckpt-5.*"):
+        file.unlink()
+    (empty / "checkpoint").write_bytes(b"")
+    (torn / "checkpoint").write_text('model_checkpoint_path: "ck', encoding="utf-8")
     data = cut / "ckpt-5.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:10_000])
-    before = {file: file.read_bytes() for file in tmp_path.glob("*/*") if file.is_file() and file.parent in (folder, cut)}
+    before = {file: file.read_bytes() for file in tmp_path.glob("*/*") if file.is_file() and file.parent in (folder, *copies)}
     pods = {
         f"{folder}/ckpt-5 is of another network or PRECISION (ValueError: ": gang.start(1, "other", MODEL="resnet9"),
         f"{folder}/ckpt-5 is of another network or PRECISION (InvalidArgumentError: ": gang.start(1, "other", PRECISION="float64"),
         f"{folder}/ckpt-5 is of another network or PRECISION (AssertionError: ": gang.start(1, "other", PRECISION="mixed_float16"),
         f"{cut}/ckpt-5 cannot be read (IndexError: ": gang.start(1, "cut"),
+        f"{gone}/checkpoint names {gone}/ckpt-5, whose files are gone.": gang.start(1, "gone"),
+        f"{empty}/checkpoint cannot be read: ": gang.start(1, "empty"),
+        f"{torn}/checkpoint cannot be read: ": gang.start(1, "torn"),
     }
     for said, [pod] in pods.items():
         assert pod.wait(240) == 2, pod.text()[-3000:]
