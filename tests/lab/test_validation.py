@@ -70,7 +70,7 @@ WEBHOOKS = (
     (("ClusterTrainingRuntime", "TrainingRuntime"), r"must contain the required container", "trainer/node-container"),
     (("Queue",), r"denied the request", "queue/volcano-queue-accepted"),
     (("PodGroup",), r"unable to find queue", "queue/volcano-queue-exists"),
-    (("TrainJob",), r"untimeRef|untime .*not found|unsupported runtime", "trainer/runtime-exists"),
+    (("TrainJob",), r"untimeRef|untime [\s\S]*not found|unsupported runtime", "trainer/runtime-exists"),
     (("TrainJob",), r"queue-name\]: Invalid value: \"\"", "queue/kueue-label"),
     (("TrainJob",), r"queue-name\]: Invalid value", "queue/local-queue-exists"),
     (("TrainJob",), r"runtimePatches\.manager", "trainer/runtime-patches"),
