@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -21,9 +22,12 @@ from tests.lab.live import Cluster, Manifest, Namespace, surroundings
 _WHAT = "trainjobs,jobsets,jobs,pods,workloads,podgroups,localqueues,events"
 
 
+_faults = functools.cache(doctor.faults)  # before the first lab of these tests took its room
+
+
 def can_hold_a_lab() -> None:
     """Skips or fails a test where the machine can hold no lab."""
-    if faults := doctor.faults():
+    if faults := _faults():
         reason = "; ".join(faults)
         pytest.fail(reason) if os.environ.get("LAB") == "required" else pytest.skip(reason)
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import ipaddress
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 from click.testing import CliRunner
+from rich.console import Console
 
 from gate import schemas
-from lab import binaries, doctor, images, node, system, watch
+from lab import binaries, doctor, images, model, node, system, up, watch
 from lab.cli import main
 from lab.model import Lab, facts
 
@@ -80,6 +83,32 @@ def test_two_checkouts_share_nothing() -> None:
     one, two = Lab(root=Path("/one")), Lab(root=Path("/two"))
     for each in ("id", "state", "cgroup", "interface", "addresses"):
         assert getattr(one, each) != getattr(two, each)
+
+
+def test_the_lab_of_a_deleted_checkout_goes_and_no_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    here, gone, unnamed, of_another = (Lab(root=tmp_path / name) for name in ("here", "gone", "unnamed", "another"))
+    for each in (here, gone, unnamed, of_another):
+        (each.state / "containerd").mkdir(parents=True)
+    here.root.mkdir()
+    for lab, root in {here: here.root, gone: gone.root, of_another: gone.root}.items():
+        (lab.state / up.CHECKOUT).write_text(str(root), encoding="utf-8")
+    console = Console(file=io.StringIO())
+    up.clear(console)
+    assert [each.state.exists() for each in (here, gone, unnamed, of_another)] == [True, False, True, True]
+    assert console.file.getvalue() == f"removed the lab of {gone.root}, which is gone\n"  # type: ignore[attr-defined]
+
+
+def test_only_what_is_not_there_yet_needs_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=0))
+    words = "GiB of disk are needed for"
+    [found] = [each for each in doctor.faults() if words in each]
+    assert found.startswith(f"{doctor.PROGRAMS + doctor.IMAGES + doctor.REST} {words} programs and images, ")
+    (model.lab().state / "containerd").mkdir(parents=True)
+    monkeypatch.setattr("lab.binaries.missing", list)
+    [found] = [each for each in doctor.faults() if words in each]
+    assert found.startswith(f"{doctor.REST} {words} what the lab writes, ")
 
 
 def test_the_link_fits_the_kernel_and_stays_on_the_machine() -> None:

@@ -10,11 +10,13 @@ from pathlib import Path
 
 from gate import process, tools
 from gate.model import GateError
-from lab import space
+from lab import binaries, space
+from lab.model import Lab, lab
 
 CNI = Path("/usr/lib/cni")
 BUSYBOX = Path("/bin/busybox")
-MEMORY, DISK, CPUS = 11, 15, 2  # GiB, GiB; memory: what a machine of 12 GiB shows
+MEMORY, CPUS = 11, 2  # GiB: what a machine of 12 GiB shows
+PROGRAMS, IMAGES, REST = 5, 9, 1  # GiB of disk: to build, in the node's store, and what a lab writes
 _PROGRAMS = {
     "containerd": "containerd",
     "containerd-shim-runc-v2": "containerd",
@@ -46,12 +48,12 @@ _TRIES = {  # what the lab needs of the kernel → a try of it, in namespaces th
 }
 
 
-def faults() -> list[str]:
-    """Everything at once, each with its remedy; an empty list where the machine can hold the lab."""
+def faults(of: Lab | None = None) -> list[str]:
+    """Everything at once, each with its remedy; an empty list where the machine can hold the lab, this checkout's if not told."""
     if sys.platform != "linux":
         return [f"the lab needs Linux, this is {sys.platform}"]
     missing = _programs()
-    found = [*missing, *_size(), *_cgroups()]
+    found = [*missing, *_size(), *_disk(of or lab()), *_cgroups()]
     if os.geteuid() != 0:
         found.append("the lab needs root for namespaces, mounts and cgroups: sudo")
     elif not missing:
@@ -87,11 +89,18 @@ def _size() -> list[str]:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**30
     if memory < MEMORY:
         found.append(f"{MEMORY + 1} GiB of memory are needed, this machine has {memory}")
-    place = next(path for path in (tools.cache(), *tools.cache().parents) if path.exists())
-    free = shutil.disk_usage(place).free // 2**30
-    if free < DISK:
-        found.append(f"{DISK} GiB of disk are needed for programs and images, {place} has {free} left")
     return found
+
+
+def _disk(of: Lab) -> list[str]:
+    """What is there already, from an earlier start, needs no room again."""
+    place = next(path for path in (tools.cache(), *tools.cache().parents) if path.exists())
+    parts = {"programs": PROGRAMS if binaries.missing() else 0, "images": 0 if (of.state / "containerd").exists() else IMAGES}
+    needed, free = sum(parts.values()) + REST, shutil.disk_usage(place).free // 2**30
+    if free >= needed:
+        return []
+    words = " and ".join([part for part, size in parts.items() if size] or ["what the lab writes"])
+    return [f"{needed} GiB of disk are needed for {words}, {place} has {free} left"]
 
 
 def _cgroups() -> list[str]:

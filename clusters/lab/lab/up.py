@@ -23,13 +23,16 @@ from lab import binaries, doctor, gitops, images, space, system
 from lab.model import GATEWAY, HERE, NODE, Lab, LabError, documents, facts
 from lab.wait import until
 
+CHECKOUT = "checkout"  # a file of the state folder: whose lab it is
+
 
 def up(lab: Lab, console: Console, *, deploy: bool = True, push: bool = True) -> None:
     """Everything running, whatever was there before; the cluster's folders deployed by Argo CD from a push, or applied without one.
 
     Without `deploy` a bare Kubernetes.
     """
-    _ready_to_start()
+    _ready_to_start(lab)
+    clear(console)
     tools.setup(console)
     binaries.build(console)
     digits = images.digits(console)
@@ -51,6 +54,18 @@ def down(lab: Lab) -> bool:
         return ran
 
 
+def clear(console: Console) -> None:
+    """Ends and removes the labs of checkouts that are gone, which nobody would come back to: each holds gigabytes of images."""
+    for file in sorted(tools.cache().glob(f"lab/*/{CHECKOUT}")):
+        other = Lab(root=Path(file.read_text(encoding="utf-8")))
+        if other.root.exists() or other.state != file.parent:
+            continue
+        with contextlib.suppress(LabError):  # somebody else is at it
+            down(other)
+            shutil.rmtree(other.state)
+            console.print(f"removed the lab of {other.root}, which is gone", highlight=False, markup=False, soft_wrap=True)
+
+
 def processes(lab: Lab) -> list[dict[str, Any]]:
     """What supervisord says of its programs. Raises LabError where no lab runs."""
     try:
@@ -67,8 +82,8 @@ def restart(lab: Lab, program: str) -> None:
     supervisor.startProcess(program)
 
 
-def _ready_to_start() -> None:
-    if faults := doctor.faults():
+def _ready_to_start(lab: Lab) -> None:
+    if faults := doctor.faults(lab):
         raise LabError("this machine cannot hold the lab:" + "".join(f"\n  {fault}" for fault in faults))
 
 
@@ -101,6 +116,7 @@ def _fingerprint() -> str:
 
 
 def _start(lab: Lab, console: Console, digits: Path) -> None:
+    (lab.state / CHECKOUT).write_text(str(lab.root.resolve()), encoding="utf-8")
     shutil.rmtree(lab.state / "digits", ignore_errors=True)
     shutil.copytree(digits, lab.state / "digits")
     for path in (lab.state / "digits", *(lab.state / "digits").iterdir()):
