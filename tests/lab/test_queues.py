@@ -5,6 +5,7 @@ The runs are bare JobSets: Kueue holds them as it holds TrainJobs, and they need
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ KUEUE = "kueue.x-k8s.io/v1beta2"
 TOPOLOGY = "kueue.x-k8s.io/podset-"  # how the annotations begin that ask for one
 REQUIRED, PREFERRED, UNCONSTRAINED = (f"{TOPOLOGY}{word}-topology" for word in ("required", "preferred", "unconstrained"))
 SLICE, SLICE_SIZE = f"{TOPOLOGY}slice-required-topology", f"{TOPOLOGY}slice-size"
+SLICES, GROUP = f"{TOPOLOGY}slice-required-topology-constraints", f"{TOPOLOGY}group-name"
 pytestmark = pytest.mark.lab
 
 
@@ -98,6 +100,13 @@ CONTRADICTIONS: dict[str, tuple[Manifest, str]] = {  # what the pods ask for, wh
     "slices-above-the-run": ({SLICE: HOST, SLICE_SIZE: "2"}, "must not be greater than pod set count 1"),
     "no-slice-size": ({SLICE: HOST}, f"must be set when '{SLICE}' is specified"),
     "no-slice-level": ({SLICE_SIZE: "1"}, f"may not be set when '{SLICE}' is not specified"),
+    "no-number": ({SLICE: HOST, SLICE_SIZE: "all"}, "must be a numeric value"),
+    "no-pod": ({SLICE: HOST, SLICE_SIZE: "0"}, "must be greater than or equal to 1"),
+    "undecided": ({UNCONSTRAINED: "maybe"}, "must be a boolean value"),
+    "layers": ({SLICES: f'[{{"topology": "{HOST}", "size": 1}}]'}, "feature gate must be enabled to use this annotation"),
+    "layers-and-slices": ({SLICES: f'[{{"topology": "{HOST}", "size": 1}}]', SLICE: HOST, SLICE_SIZE: "1"}, "feature gate must be enabled"),
+    "group-of-slices": ({REQUIRED: HOST, GROUP: "all", SLICE: HOST, SLICE_SIZE: "1"}, f"may not be set when '{SLICE}' is specified"),
+    "group-without-a-level": ({GROUP: "all"}, "may not be set when neither"),
 }
 
 
@@ -116,6 +125,34 @@ def test_topology_requests_that_are_refused(name: str, place: Namespace, tmp_pat
         assert words in refusal(place.cluster, [refused])
     job["template"]["spec"]["template"]["metadata"] = {"annotations": {REQUIRED: HOST}}
     assert [refusal(place.cluster, [each]) for each in (sound, run)] == ["", ""]
+
+
+def pair(name: str, namespace: str, first: Manifest, second: Manifest, count: int = 1) -> Manifest:
+    """A JobSet of two pod templates, `leader` and `main`, with these annotations and so many pods of the first."""
+    run = jobset(name, namespace, "racks", second)
+    (job,) = run["spec"]["replicatedJobs"]
+    leader = copy.deepcopy(job) | {"name": "leader"}
+    leader["template"]["spec"] |= {"parallelism": count, "completions": count}
+    leader["template"]["spec"]["template"]["metadata"]["annotations"] = first
+    job["template"]["spec"] |= {"parallelism": 2, "completions": 2}
+    run["spec"]["replicatedJobs"].insert(0, leader)
+    return run
+
+
+def test_groups_of_pod_templates_that_are_refused(place: Namespace, tmp_path: Path, opa: Evaluator) -> None:
+    around = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place.name}}, *surroundings(place.name, "racks")]
+    grouped = {REQUIRED: HOST, GROUP: "all"}
+    sound = pair("pair", place.name, grouped, grouped)
+    assert errors([*around, sound], tmp_path / "sound.yaml", opa) == set()
+    assert refusal(place.cluster, [sound]) == ""
+    faults = {
+        "exactly 2 pod sets": pair("alone", place.name, grouped, {REQUIRED: HOST}),
+        "at least one pod set has only 1 replica": pair("peers", place.name, grouped, grouped, count=2),
+        "topology consistent with": pair("apart", place.name, grouped, {PREFERRED: HOST, GROUP: "all"}),
+    }
+    for words, fault in faults.items():
+        assert errors([*around, fault], tmp_path / f"{fault['metadata']['name']}.yaml", opa) == {"queue/topology-request"}
+        assert words in refusal(place.cluster, [fault])
 
 
 # --- never admitted ---------------------------------------------------------------------------------------------

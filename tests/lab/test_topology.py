@@ -23,7 +23,7 @@ from tests.lab import programs
 from tests.lab.conftest import own, present, running
 from tests.lab.live import JOBSET_NAME, Cluster, Manifest, Namespace, deployed, surroundings, trainjob
 from tests.lab.test_nodes import judged, unscheduled
-from tests.lab.test_queues import jobset
+from tests.lab.test_queues import REQUIRED, SLICE, SLICE_SIZE, jobset
 
 RACK, LEAF, PRETENDED = "network.topology.nvidia.com/spine", "network.topology.nvidia.com/leaf", "example.com/pretended"
 RACKS = ("small", "large")
@@ -31,7 +31,6 @@ NODES = {"small-0": "small", "large-0": "large", "large-1": "large"}
 TAINT = {"key": PRETENDED, "value": "true", "effect": "NoSchedule"}
 TOLERATION = {"key": PRETENDED, "operator": "Exists"}
 STOCK = "volcano-stock"
-REQUIRED = "kueue.x-k8s.io/podset-required-topology"
 READY = """conditions:
 - {type: Ready, status: "True", reason: Pretended, message: "", lastHeartbeatTime: {{ Now | Quote }}, lastTransitionTime: {{ Now | Quote }}}
 capacity: &all {cpu: "64", memory: 512Gi, nvidia.com/gpu: "8", nvidia.com/hostdev: "8", pods: "1"}
@@ -106,13 +105,44 @@ def test_kueue_places_a_gang_in_one_rack(place: Namespace, topology: str) -> Non
         assert racks(place, "fits") == ["large", "large"]
 
 
-def test_kueue_holds_a_gang_to_one_rack_by_its_annotation_only(place: Namespace, topology: str) -> None:
+def test_kueue_holds_a_gang_to_one_rack_by_its_annotation_only(
+    place: Namespace, topology: str, runtime: Manifest, tmp_path: Path, opa: Evaluator
+) -> None:
+    around = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place.name}}, *racks_queue(topology, place.name), runtime]
+
+    def said(workers: int) -> set[tuple[str, str]]:
+        run = run_of("held", workers=workers, runtime=topology, queue="racks")
+        for each in run:
+            each["metadata"]["namespace"] = place.name
+        return judged([*around, *run], tmp_path / f"{workers}.yaml", opa, nodes=POOLS)
+
+    assert said(3) - said(2) == {("queue/topology-has-room", "error")}
     with started(place, "held", workers=3, runtime=topology, queue="racks"):
         place.wait("Kueue has looked", lambda: "allows to fit only 2 out of 3 pod(s)" in str(place.items("workloads")))
         with started(place, "spread", workers=3, runtime="tensorflow-distributed", queue="racks"):
             place.wait("all placed without the annotation", lambda: len(racks(place, "spread")) == 3)
             assert racks(place, "spread") == ["large", "large", "small"]
             assert place.pods("held") == []
+
+
+def test_kueue_holds_slices_to_one_leaf(place: Namespace, topology: str, tmp_path: Path, opa: Evaluator) -> None:
+    """Two workers that must stand behind one leaf switch, which has one node; any two leaves do for slices of one."""
+    (runtime,) = (each for each in deployed("lab/runtimes") if each["metadata"]["name"] == "tensorflow-distributed")
+    around = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place.name}}, *racks_queue(topology, place.name), runtime]
+    pools = [pool | {"topology": {LEAF: 1}} for pool in POOLS]
+    runs = {
+        size: run_of(f"of-{size}", workers=2, runtime="tensorflow-distributed", queue="racks", annotations={SLICE: LEAF, SLICE_SIZE: size})
+        for size in ("1", "2")
+    }
+    for each in (*runs["1"], *runs["2"]):
+        each["metadata"]["namespace"] = place.name
+    sound, fault = (judged([*around, *runs[size]], tmp_path / f"{size}.yaml", opa, nodes=pools) for size in runs)
+    assert fault - sound == {("queue/topology-has-room", "error")}
+    with applied(place, *runs["2"]):
+        place.wait("Kueue has looked", lambda: "doesn't allow to fit any of 1 slice(s)" in str(place.items("workloads")))
+        assert place.pods("of-2") == []
+    with applied(place, *runs["1"]):
+        place.wait("both workers placed", lambda: len(racks(place, "of-1")) == 2)
 
 
 def test_a_request_above_the_pod_template_asks_for_nothing(place: Namespace, topology: str, tmp_path: Path, opa: Evaluator) -> None:
@@ -197,14 +227,20 @@ def hypernodes(place: Namespace, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 @pytest.fixture(scope="module")
-def topology(place: Namespace) -> Iterator[str]:
+def topology(place: Namespace, runtime: Manifest) -> Iterator[str]:
     """The LocalQueue `racks`, whose flavor has the topology of h100-ib, and that cluster's runtime, which requires one rack."""
-    name = f"{place.name}-racks"
-    runtime = one("ClusterTrainingRuntime", deployed("h100-ib/runtimes"))
-    runtime["metadata"]["name"] = name
+    name: str = runtime["metadata"]["name"]
     assert pods(runtime)["metadata"]["annotations"][REQUIRED] == RACK
     with present(place.cluster, *racks_queue(name, place.name), runtime):
         yield name
+
+
+@pytest.fixture(scope="module")
+def runtime(place: Namespace) -> Manifest:
+    """The runtime of h100-ib."""
+    found = one("ClusterTrainingRuntime", deployed("h100-ib/runtimes"))
+    found["metadata"]["name"] = f"{place.name}-racks"
+    return found
 
 
 def racks_queue(name: str, namespace: str) -> list[Manifest]:

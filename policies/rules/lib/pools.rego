@@ -182,4 +182,7 @@ another_fabric(resource) if {
 	every pool in input.cluster.nodes { not pool.allocatable[resource] }
 }
 
+# How many a pool holds.
+places(pool, pod) := largest(pool) * per_node(pool, pod)
+
 allocatable(pool, resource) := lib.quantity(object.get(pool.allocatable, resource, 0))

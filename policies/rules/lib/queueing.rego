@@ -96,6 +96,7 @@ topology_annotations := {
 	"slice": "kueue.x-k8s.io/podset-slice-required-topology",
 	"slice size": "kueue.x-k8s.io/podset-slice-size",
 	"slices": "kueue.x-k8s.io/podset-slice-required-topology-constraints",
+	"group": "kueue.x-k8s.io/podset-group-name",
 }
 
 topology_request(g) := {what: value |

@@ -37,7 +37,7 @@ report contains lib.in_workload(w, queueing.parallelism_path(pod), message) if {
 	some pod in w.pods
 	there := pools.open({"workload": w, "pod": pod})
 	count(there) > 0
-	places := sum([places_in(pool, pod) | some pool in there])
+	places := sum([pools.places(pool, pod) | some pool in there])
 	places < pod.count
 	message := sprintf("%d pods of %s each, and the nodes of cluster %s have a place for %d (%s): not all pods can run at a time", [
 		pod.count,
@@ -69,11 +69,9 @@ in_order(w) if {
 
 in_order(w) if w.jobset.spec.startupPolicy.startupPolicyOrder == "InOrder"
 
-fits(w, pod) if sum([places_in(pool, pod) | some pool in pools.open({"workload": w, "pod": pod})]) >= pod.count
+fits(w, pod) if sum([pools.places(pool, pod) | some pool in pools.open({"workload": w, "pod": pod})]) >= pod.count
 
 all_of(pool, resource) := pools.largest(pool) * pools.allocatable(pool, resource)
-
-places_in(pool, pod) := pools.largest(pool) * pools.per_node(pool, pod)
 
 described(pool, pod) := sprintf("pool %s: %d nodes of %s", [pool.pool, pools.largest(pool), queueing.listed({r: pools.allocatable(pool, r) |
 	some r, n in pod.requests

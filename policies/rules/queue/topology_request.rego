@@ -3,8 +3,9 @@
 # description: |
 #   Kueue reads topology requests from the annotations of the pod template; anywhere above they mean nothing and the run is
 #   placed anywhere (a warning). A request that no flavor of the queue can answer, because none has a topology or none has
-#   that level, leaves the run pending for ever. Requests that contradict one another, or slices larger than the run, are
-#   refused by Kueue's webhook with the whole TrainJob.
+#   that level, leaves the run pending for ever. Requests that contradict one another, that Kueue cannot
+#   read, and slices larger than the run are refused by its webhook with the whole TrainJob; groups of other than a leader
+#   and its workers with the JobSet.
 # related_resources:
 # - ref: https://kueue.sigs.k8s.io/docs/concepts/topology_aware_scheduling/
 # - ref: https://github.com/kubernetes-sigs/kueue/blob/v0.17.0/pkg/scheduler/flavorassigner/tas_flavorassigner.go
@@ -17,6 +18,7 @@
 #   seen:
 #   - "lab: tests/lab/test_topology.py::test_a_request_above_the_pod_template_asks_for_nothing"
 #   - "lab: tests/lab/test_queues.py::test_topology_requests_that_are_refused"
+#   - "lab: tests/lab/test_queues.py::test_groups_of_pod_templates_that_are_refused"
 #   - "lab: tests/lab/test_topology.py::test_kueue_holds_a_gang_to_one_rack_by_its_annotation_only"
 #   - "lab: tests/lab/test_queues.py::test_runs_that_are_never_admitted"
 #   - "source: kueue pkg/scheduler/flavorassigner/tas_flavorassigner.go"
@@ -72,6 +74,52 @@ report contains lib.in_workload(g.workload, annotation(g, pair[0]), sprintf("%s 
 	request[pair[0]]
 	not request[pair[1]]
 }
+
+report contains lib.in_workload(g.workload, annotation(g, what), sprintf("%s: Kueue refuses the TrainJob", [message])) if {
+	some g in queued
+	some [what, message] in union({malformed(g), unsuitable(g)})
+}
+
+report contains lib.in_workload(w, annotation({"workload": w, "pod": pod}, "group"), sprintf("%s: Kueue refuses the JobSet, and no pod is made", [message])) if {
+	some w in runs
+	some pod in w.pods
+	name := request_of(w, pod).group
+	some message in ungroupable(name, [other | some other in w.pods; request_of(w, other).group == name], w)
+}
+
+# What a request says that Kueue cannot read.
+malformed(g) := {[what, sprintf("%s is %s, which is not %s", [queueing.topology_annotations[what], value, meant])] |
+	some what, meant in {"slice size": "a number above 0", "unconstrained": "true or false"}
+	value := queueing.topology_request(g)[what]
+	not regex.match({"slice size": `^[+]?0*[1-9][0-9]*$`, "unconstrained": `^([01tTfF]|true|True|TRUE|false|False|FALSE)$`}[what], value)
+}
+
+# What does not go with the rest of its request.
+unsuitable(g) := ({[pair[0], sprintf("%s beside %s", [queueing.topology_annotations[pair[0]], queueing.topology_annotations[pair[1]]])] |
+	some pair in [["group", "slice"], ["group", "slice size"], ["group", "slices"], ["slices", "slice"], ["slices", "slice size"]]
+	request := queueing.topology_request(g)
+	request[pair[0]]
+	request[pair[1]]
+} | {["group", sprintf("%s without %s or %s", [queueing.topology_annotations.group, queueing.topology_annotations.required, queueing.topology_annotations.preferred])] |
+	request := queueing.topology_request(g)
+	request.group
+	count([what | some what in ["required", "preferred"]; request[what]]) == 0
+}) | {["slices", sprintf("%s without Kueue's feature gate TASMultiLayerTopology", [queueing.topology_annotations.slices])] |
+	queueing.topology_request(g).slices
+	not input.cluster.featureGates.TASMultiLayerTopology
+}
+
+# Why pod templates of one group cannot be placed as one: Kueue knows a leader and its workers.
+ungroupable(name, members, _) := {sprintf("group %s has %d pod templates and not 2", [name, count(members)])} if count(members) != 2
+
+ungroupable(name, members, w) := {sprintf("neither pod template of group %s is for one pod", [name]) | every pod in members { pod.count != 1 }} | {sprintf("the two pod templates of group %s ask for different topologies", [name]) |
+	some what in ["required", "preferred"]
+	count({object.get(request_of(w, pod), what, "") | some pod in members}) > 1
+} if {
+	count(members) == 2
+}
+
+request_of(w, pod) := queueing.topology_request({"workload": w, "pod": pod})
 
 # Where Kueue does not look.
 report contains object.union(lib.at(w.object, ["metadata", "annotations", key], misplaced(w.kind, key)), {"severity": "warning"}) if {

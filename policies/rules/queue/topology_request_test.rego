@@ -10,6 +10,12 @@ slice := "kueue.x-k8s.io/podset-slice-required-topology"
 
 size := "kueue.x-k8s.io/podset-slice-size"
 
+unconstrained := "kueue.x-k8s.io/podset-unconstrained-topology"
+
+slices := "kueue.x-k8s.io/podset-slice-required-topology-constraints"
+
+group := "kueue.x-k8s.io/podset-group-name"
+
 at_pods(key) := array.concat(runs.template_path, ["metadata", "annotations", key])
 
 racks := json.patch(runs.kueue, [
@@ -56,6 +62,52 @@ test_fail_place if {
 	}
 	topology_request.report == {object.union(lib.at(0, ["metadata", "annotations", required], "kueue.x-k8s.io/podset-required-topology on the TrainJob means nothing: Kueue reads it from the pod template alone and places the run anywhere"), {"severity": "warning"})} with input as json.patch(racks, [runs.set("/objects/0/metadata/annotations", {required: "rack"})])
 }
+
+refuses(annotations, key, message) if {
+	topology_request.report == found(key, sprintf("%s: Kueue refuses the TrainJob", [message])) with input as asking(racks, annotations)
+}
+
+test_fail_unreadable if {
+	every value in ["two", "0", "-1", "1.5", ""] {
+		refuses({slice: "rack", size: value}, size, sprintf("%s is %s, which is not a number above 0", [size, value]))
+	}
+	refuses({unconstrained: "yes"}, unconstrained, sprintf("%s is yes, which is not true or false", [unconstrained]))
+}
+
+test_fail_layers if {
+	layers := "[{\"topology\": \"rack\", \"size\": 1}]"
+	refuses({slices: layers}, slices, sprintf("%s without Kueue's feature gate TASMultiLayerTopology", [slices]))
+	enabled := json.patch(racks, [runs.set("/cluster/featureGates", {"TASMultiLayerTopology": true})])
+	topology_request.report == set() with input as asking(enabled, {slices: layers})
+	messages := {sprintf("%s beside %s: Kueue refuses the TrainJob", [slices, other]) | some other in [slice, size]}
+	{f.message | some f in topology_request.report} == messages with input as asking(enabled, {slices: layers, slice: "rack", size: "1"})
+}
+
+test_fail_group_of_slices if {
+	document := grouped({group: "all", required: "rack", slice: "rack", size: "1"}, {group: "all", required: "rack"}, 1)
+	{f.message | some f in topology_request.report} == {sprintf("%s beside %s: Kueue refuses the TrainJob", [group, other]) | some other in [slice, size]} with input as document
+}
+
+test_fail_group if {
+	leader := {group: "all", required: "rack"}
+	some [document, message] in [
+		[grouped(leader, {required: "rack"}, 1), "group all has 1 pod templates and not 2"],
+		[grouped(leader, leader, 2), "neither pod template of group all is for one pod"],
+		[grouped(leader, {group: "all", "kueue.x-k8s.io/podset-preferred-topology": "rack"}, 1), "the two pod templates of group all ask for different topologies"],
+	]
+	{f.message | some f in topology_request.report} == {sprintf("%s: Kueue refuses the JobSet, and no pod is made", [message])} with input as document
+}
+
+test_success_group if topology_request.report == set() with input as grouped({group: "all", required: "rack"}, {group: "all", required: "rack"}, 1)
+
+# A leader of so many pods before the workers, and what both ask for.
+grouped(leader, workers, count) := json.patch(asking(racks, workers), [
+	runs.set("/workloads/0/jobset/spec/replicatedJobs/1", json.patch(runs.kueue.workloads[0].jobset.spec.replicatedJobs[0], [
+		runs.set("/name", "leader"),
+		runs.set("/template/spec/template/metadata/annotations", leader),
+	])),
+	runs.set("/workloads/0/pods/1", object.union(runs.kueue.workloads[0].pods[0], {"replicatedJob": 1, "name": "leader", "count": count})),
+])
 
 test_success_level if topology_request.report == set() with input as asking(racks, {required: "rack"})
 
