@@ -105,6 +105,51 @@ def test_after_its_tag_has_moved_a_gang_restarts_as_another_program(namespace: N
         assert namespace.jobset("moves")["status"]["restarts"] == 1
 
 
+NUMBER = "0123456789abcdef" * 4
+UNREADABLE = [
+    *("localhost/Test:1", "Test:1", "localhost/test:1 r8", "https://localhost/test:1", NUMBER, "localhost/test@sha256:0a1b"),
+    *(f"localhost/test@sha256:{NUMBER.upper()}", f"localhost/test@md5:{NUMBER}", "localhost/test:", "localhost/test:1+r8"),
+    *(
+        f"localhost/test:{NUMBER * 2}0",
+        "localhost//test:1",
+        "localhost:port/test:1",
+        "local_host:5000/test:1",
+        "/test:1",
+        "test_:1",
+        "test:1:2",
+    ),
+]
+READABLE = [
+    *("test", "localhost/test:1_R8.-x", "team/test__gpu:1", "a-registry.example:5000/team/test--gpu.x_y:LATEST", "localhost:5000/test"),
+    *("Registry/test:1", "[::1]:5000/test:1", "10.0.0.1/test:1", f"localhost/test:1@sha256:{NUMBER}", f"test@sha512:{NUMBER * 2}"),
+    f"test:{NUMBER * 2}",
+]
+
+
+def test_what_the_kubelet_cannot_read_waits_for_ever(namespace: Namespace, tmp_path: Path, opa: Evaluator) -> None:
+    """Each image in a container of its own, all in one pod: none is pulled, and the kubelet says of each why."""
+    images = [*UNREADABLE, *READABLE]
+    run = jobset("names", images[0])
+    (job,) = run["spec"]["replicatedJobs"]
+    job["template"]["spec"] |= {"parallelism": 1, "completions": 1}
+    pod = job["template"]["spec"]["template"]["spec"]
+    pod["containers"] = [{"name": f"c{i}", "image": image, "imagePullPolicy": "Never"} for i, image in enumerate(images)]
+    there = {**run, "metadata": {**run["metadata"], "namespace": "somewhere"}}
+    found = [each for each in findings([there], tmp_path / "run.yaml", opa) if each.rule == "images/readable"]
+    assert {each.severity for each in found} == {"error"}
+    assert [image for image in images if any(f"image {image} cannot be read" in each.message for each in found)] == UNREADABLE
+    namespace.apply(run)
+
+    def reasons() -> list[str]:
+        statuses = [each for pod in namespace.pods("names") for each in pod["status"].get("containerStatuses", [])]
+        told = {each["name"]: each["state"].get("waiting", {}).get("reason", "") for each in statuses}
+        return [told.get(f"c{i}", "") for i in range(len(images))]
+
+    expected = ["InvalidImageName"] * len(UNREADABLE) + ["ErrImageNeverPull"] * len(READABLE)
+    namespace.wait("the kubelet has looked at all", lambda: set(reasons()) <= set(expected))
+    assert reasons() == expected
+
+
 @pytest.mark.parametrize("architecture", ["arm64", "amd64"])
 def test_an_image_of_another_architecture_ends_at_once(architecture: str, namespace: Namespace, tmp_path: Path, opa: Evaluator) -> None:
     foreign, image = architecture == "arm64", f"localhost/test-architecture:1-{architecture}"

@@ -129,7 +129,7 @@ def test_kueue_holds_slices_to_one_leaf(place: Namespace, topology: str, tmp_pat
     """Two workers that must stand behind one leaf switch, which has one node; any two leaves do for slices of one."""
     (runtime,) = (each for each in deployed("lab/runtimes") if each["metadata"]["name"] == "tensorflow-distributed")
     around = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place.name}}, *racks_queue(topology, place.name), runtime]
-    pools = [pool | {"topology": {LEAF: 1}} for pool in POOLS]
+    pools = [POOLS[0] | {"count": len(NODES), "labels": {PRETENDED: "true"}, "topology": {LEAF: 1}}]
     runs = {
         size: run_of(f"of-{size}", workers=2, runtime="tensorflow-distributed", queue="racks", annotations={SLICE: LEAF, SLICE_SIZE: size})
         for size in ("1", "2")

@@ -22,11 +22,12 @@
 package rules.images.allowed
 
 import data.lib
+import data.lib.images
 import data.lib.queueing
 
 report contains lib.in_workload(u.workload, u.path, sprintf("image %s is not of a registry of cluster %s (%s)", [u.image, input.cluster.name, lib.joined(input.cluster.images.registries)])) if {
 	some u in used
-	every allowed in input.cluster.images.registries { not below(full(u.image), full_prefix(allowed)) }
+	every allowed in input.cluster.images.registries { not below(images.full(u.image), full_prefix(allowed)) }
 }
 
 report contains lib.in_workload(u.workload, u.path, sprintf("image %s is named by a tag, and cluster %s wants digests", [u.image, input.cluster.name])) if {
@@ -47,25 +48,7 @@ below(name, prefix) if name == prefix
 
 below(name, prefix) if startswith(name, sprintf("%s/", [prefix]))
 
-# The name without tag and digest, with its registry.
-full(image) := with_registry(regex.replace(lib.without_digest(image), `:[^:/]*$`, ""))
-
-# What stands before the first slash is a registry if it looks like a host.
-with_registry(name) := name if {
-	contains(name, "/")
-	is_registry(split(name, "/")[0])
-}
-
-with_registry(name) := sprintf("docker.io/%s", [name]) if {
-	contains(name, "/")
-	not is_registry(split(name, "/")[0])
-}
-
-with_registry(name) := sprintf("docker.io/library/%s", [name]) if not contains(name, "/")
-
-is_registry(part) if regex.match(`[.:]|^localhost$`, part)
-
 # `docker.io` alone is a registry, `tensorflow` alone one of its users.
-full_prefix(allowed) := allowed if is_registry(split(allowed, "/")[0])
+full_prefix(allowed) := allowed if images.is_registry(split(allowed, "/")[0])
 
-full_prefix(allowed) := sprintf("docker.io/%s", [allowed]) if not is_registry(split(allowed, "/")[0])
+full_prefix(allowed) := sprintf("docker.io/%s", [allowed]) if not images.is_registry(split(allowed, "/")[0])

@@ -25,6 +25,7 @@
 package rules.images.architecture
 
 import data.lib
+import data.lib.images
 import data.lib.pools
 import data.lib.queueing
 
@@ -47,11 +48,11 @@ report contains lib.in_workload(g.workload, lib.pod_path(g, ["nodeSelector"]), s
 all := [{"workload": w, "pod": pod} | some w in queueing.here; some pod in w.pods]
 
 architecture(image) := names[found] if {
-	found := regex.find_all_string_submatch_n(`[-_.](amd64|x86_64|x86-64|arm64|aarch64)$`, lib.without_digest(image), 1)[0][1]
+	found := regex.find_all_string_submatch_n(`[-_.](amd64|x86_64|x86-64|arm64|aarch64)$`, images.without_digest(image), 1)[0][1]
 }
 
 architecture(image) := {"amd64": "amd64", "arm64v8": "arm64"}[part] if {
-	not regex.match(`[-_.](amd64|x86_64|x86-64|arm64|aarch64)$`, lib.without_digest(image))
+	not regex.match(`[-_.](amd64|x86_64|x86-64|arm64|aarch64)$`, images.without_digest(image))
 	part := split(trim_prefix(image, "docker.io/"), "/")[0]
 }
 

@@ -25,6 +25,7 @@
 package rules.images.driver
 
 import data.lib
+import data.lib.images
 import data.lib.pools
 import data.lib.queueing
 
@@ -44,18 +45,18 @@ oldest := {11: 450, 12: 525, 13: 580}
 
 # The major version of CUDA that an image's name tells.
 major(image) := to_number(found) if {
-	found := regex.find_all_string_submatch_n(`(?:^|[^a-z])cuda[-_.:v]?(1[1-3])(?:[^0-9]|$)`, lib.without_digest(image), 1)[0][1]
+	found := regex.find_all_string_submatch_n(`(?:^|[^a-z])cuda[-_.:v]?(1[1-3])(?:[^0-9]|$)`, images.without_digest(image), 1)[0][1]
 }
 
 major(image) := to_number(found) if {
-	not contains(lib.without_digest(image), "cuda")
-	found := regex.find_all_string_submatch_n(`[-_.:]cu(1[1-3])[0-9](?:[^0-9]|$)`, lib.without_digest(image), 1)[0][1]
+	not contains(images.without_digest(image), "cuda")
+	found := regex.find_all_string_submatch_n(`[-_.:]cu(1[1-3])[0-9](?:[^0-9]|$)`, images.without_digest(image), 1)[0][1]
 }
 
 # TensorFlow's own images: CUDA 11 from 2.4 to 2.14, 12 from 2.15.
 major(image) := version if {
-	regex.match(`^(docker\.io/)?tensorflow/tensorflow:2\.[0-9]+\.[0-9]+-gpu(-jupyter)?$`, lib.without_digest(image))
-	minor := to_number(split(split(lib.without_digest(image), ":")[1], ".")[1])
+	regex.match(`^(docker\.io/)?tensorflow/tensorflow:2\.[0-9]+\.[0-9]+-gpu(-jupyter)?$`, images.without_digest(image))
+	minor := to_number(split(split(images.without_digest(image), ":")[1], ".")[1])
 	version := {true: 12, false: 11}[minor >= 15]
 	minor >= 4
 }

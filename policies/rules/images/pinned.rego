@@ -25,8 +25,7 @@
 package rules.images.pinned
 
 import data.lib
-
-placeholders := {"unset", "placeholder", "changeme", "change-me", "todo", "tbd", "replace-me", "replaceme", "fixme"}
+import data.lib.images
 
 placeholder_fix := "Write the tag, or let a kustomize `configurations:` file reach the field: images: [{path: spec/trainer/image, kind: TrainJob}]."
 
@@ -40,7 +39,7 @@ report contains object.union(lib.in_workload(g.workload, path, message), severit
 report contains object.union(lib.in_workload(g.workload, path, message), {"severity": "error", "fix": placeholder_fix}) if {
 	some g in lib.all_pods
 	some c in lib.pod_containers(g)
-	not provided_later(g, c.container)
+	not images.provided_later(g, c.container)
 	path := array.concat(c.path, ["image"])
 	message := placeholder(c.container.image)
 }
@@ -48,7 +47,7 @@ report contains object.union(lib.in_workload(g.workload, path, message), {"sever
 report contains object.union(lib.in_workload(g.workload, array.concat(c.path, ["image"]), message), {"severity": "error"}) if {
 	some g in lib.all_pods
 	some c in lib.pod_containers(g)
-	not provided_later(g, c.container)
+	not images.provided_later(g, c.container)
 	not only_patched(g, c.container)
 	object.get(c.container, "image", "") == ""
 	message := sprintf("the container %s has no image: no pod can be made of it", [c.container.name])
@@ -67,13 +66,6 @@ severity(g) := {"severity": "error"} if {
 	lib.gang_size(g.workload) > 1
 } else := {}
 
-# The container that a TrainJob gives its image to.
-provided_later(g, container) if {
-	endswith(g.workload.kind, "TrainingRuntime")
-	g.pod.trainer
-	container.name == "node"
-}
-
 # A container that a TrainJob's patch names and its runtime does not have: the patch is at fault.
 only_patched(g, container) if {
 	g.workload.kind == "TrainJob"
@@ -86,32 +78,18 @@ only_patched(g, container) if {
 
 unpinned(image) := sprintf("image %s has no tag, which means latest: %s", [image, consequence]) if {
 	image != ""
-	not is_placeholder(image)
+	not images.is_placeholder(image)
 	not contains(image, "@")
-	tag(image) == ""
+	images.tag(image) == ""
 }
 
 unpinned(image) := sprintf("image %s has the tag latest: %s", [image, consequence]) if {
 	not contains(image, "@")
-	tag(image) == "latest"
+	images.tag(image) == "latest"
 }
 
 consequence := "pods that start at different times may run different code"
 
 placeholder(image) := sprintf("image %s is a placeholder that nothing has replaced: no pod can pull it", [image]) if {
-	is_placeholder(image)
+	images.is_placeholder(image)
 }
-
-is_placeholder(image) if lower(tag(image)) in placeholders
-
-is_placeholder(image) if {
-	tag(image) == ""
-	lower(last_part(image)) in placeholders
-}
-
-is_placeholder(image) if regex.match(`[<>${}]`, image)
-
-# The tag: after the last colon, unless that one belongs to the registry's port.
-tag(image) := concat("", array.slice(split(last_part(lib.without_digest(image)), ":"), 1, 2))
-
-last_part(image) := parts[count(parts) - 1] if parts := split(image, "/")

@@ -173,7 +173,7 @@ restarts_in_place(workload) if {
 
 max_int32 := 2147483647
 
-# --- labels and images ------------------------------------------------------------------------------------------
+# --- labels -----------------------------------------------------------------------------------------------------
 
 # Whether an expression of matchExpressions says no to a label's value, null where there is no such label.
 unmet(e, value) if {
@@ -195,9 +195,6 @@ unmet(e, value) if {
 	e.operator == "DoesNotExist"
 	value != null
 }
-
-# The name of an image with its tag and without its digest.
-without_digest(image) := split(image, "@")[0]
 
 # --- quantities -------------------------------------------------------------------------------------------------
 
