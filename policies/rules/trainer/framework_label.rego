@@ -12,6 +12,8 @@
 #   description: Kubeflow's SDK, whose list_runtimes, get_runtime and list_jobs were run against such runtimes
 # custom:
 #   seen:
+#   - "lab: tests/lab/test_sdk.py::test_a_runtime_without_its_label_is_left_out_and_takes_the_list_of_runs_with_it"
+#   - "lab: tests/lab/test_sdk.py::test_a_labelled_runtime_without_mlpolicy_takes_the_list_of_runtimes_with_it"
 #   - "source: trainer docs/operator-guides/runtime.md"
 #   severity: warning
 #   fix: "Write `trainer.kubeflow.org/framework: tensorflow` in metadata.labels of the runtime."
