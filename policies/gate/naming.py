@@ -66,9 +66,10 @@ def _name(resource: Resource) -> Iterator[_Found]:
         group = f".{resource.group}" if resource.group else ""
         form, longest, words = _FORMS.get(resource.kind + group, _OTHERS)
         if len(name) > longest or not re.fullmatch(form, name):
-            yield ("metadata", "name"), f"{_short(name)} is no name of a {resource.kind}", f"Write at most {longest} characters: {words}."
+            message = f"{_short(name)} cannot be the name of a {resource.kind}"
+            yield ("metadata", "name"), message, f"Write at most {longest} characters: {words}."
     if metadata.get("namespace") and (len(resource.namespace) > 63 or not re.fullmatch(_LABEL, resource.namespace)):
-        message = f"{_short(resource.namespace)} is no name of a namespace"
+        message = f"{_short(resource.namespace)} cannot be the name of a namespace"
         yield ("metadata", "namespace"), message, "Write at most 63 lower case letters, digits and '-'."
 
 

@@ -173,18 +173,37 @@ def load_valid(file: Path, schema: Path) -> Document:
     if len(documents) != 1:
         raise GateError("must hold exactly one document", file=file)
     (document,) = documents
-    errors = sorted(_validator(schema).iter_errors(document.value), key=lambda error: list(map(str, error.absolute_path)))
-    if errors:
-        error = errors[0]
-        path = tuple(error.absolute_path)
-        where = f"{dotted(path)}: " if path else ""
-        said = error.message
-        if error.validator in ("anyOf", "pattern") and isinstance(error.schema, dict) and "description" in error.schema:
-            said = f"{error.instance!r:.80} is not as it must be: {error.schema['description']}"
-        hint = " (quote it)" if error.validator == "type" and isinstance(error.instance, int | float) else ""
-        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        raise GateError(f"{where}{said}{hint}{more}", file=file, line=document.line(path))
+    if errors := list(_validator(schema).iter_errors(document.value)):
+        told = sorted((document.line(tuple(error.absolute_path)), _said(error)) for error in errors)
+        (line, first), *others = told[:_SHOWN]
+        rest = [f"line {number}: {said}" for number, said in others]
+        rest += [f"and {len(told) - _SHOWN} more"] if len(told) > _SHOWN else []
+        raise GateError("; ".join([first, *rest]), file=file, line=line)
     return document
+
+
+_SHOWN = 10
+_TYPES = {
+    "object": "a mapping",
+    "array": "a list",
+    "string": "a string (quote it)",
+    "integer": "a whole number",
+    "boolean": "true or false",
+}
+
+
+def _said(error: jsonschema.ValidationError) -> str:
+    """What a JSON Schema says of a value, in words of YAML."""
+    path = tuple(error.absolute_path)
+    where = f"{dotted(path)}: " if path else ""
+    found = f"{json.dumps(error.instance, default=str):.80}"
+    if error.validator in ("anyOf", "pattern") and isinstance(error.schema, dict) and "description" in error.schema:
+        return f"{where}{found} is not as it must be: {error.schema['description']}"
+    if error.validator == "type" and isinstance(error.validator_value, str):
+        return f"{where}{found} is not {_TYPES.get(error.validator_value, error.validator_value)}"
+    if error.validator == "required":
+        return f"{where}{error.message.replace(' is a required property', ' is missing')}"
+    return f"{where}{error.message}"
 
 
 @functools.cache

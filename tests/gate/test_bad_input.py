@@ -179,6 +179,7 @@ CASES: dict[str, tuple[dict[str, str | bytes], str, str, str]] = {
         "k/kustomization.yml",
         "stand side by side: keep one",
     ),
+    "a script that is nested too deeply": ({"train.py": f"x = {'1 + ' * 50_000}1\n"}, "train.py", "train.py", "nested too deeply"),
     "a script that is not Python": ({"train.py": "import os\nx = (\n"}, "train.py", "train.py:2", "is not valid Python"),
 }
 
@@ -236,11 +237,21 @@ CLUSTERS = {
     "a version that is a number": (
         "versions: {trainer: 2.3}\nnodes: []\nnetwork: {interface: a}\n",
         2,
-        "versions.trainer: 2.3 is not of type 'string' (quote it)",
+        "versions.trainer: 2.3 is not a string (quote it)",
     ),
-    "a field that is missing": ("versions: {}\nnodes: []\n", 1, "'network' is a required property"),
+    "a field that is missing": ("versions: {}\nnodes: []\n", 1, "'network' is missing"),
     "an unknown field": ("versions: {}\nnodes: []\nnetwork: {interface: a}\nqueue: x\n", 1, "'queue' was unexpected"),
     "an unknown version": ('versions:\n  trainer: "9.9.9"\nnodes: []\nnetwork: {interface: a}\n', 3, "9.9.9 is not known (known: 2.1.0"),
+    "a version with a v": (
+        'versions: {trainer: "v2.3.0"}\nnodes: []\nnetwork: {interface: a}\n',
+        2,
+        'versions.trainer: "v2.3.0" is not as it must be: numbers alone, as "0.12.0", without a v',
+    ),
+    "several at once": (
+        "versions: {}\nnodes:\n- {pool: a, count: -1, allocatable: {}}\nnetwork: [a]\n",
+        4,
+        'nodes[0].count: -1 is less than the minimum of 0; line 5: network: ["a"] is not a mapping',
+    ),
     "broken YAML": ("nodes: [\n", 3, "is not valid YAML"),
 }
 

@@ -139,8 +139,8 @@ def test_an_unused_waiver_is_told_by_a_check_of_everything(estate: Path, monkeyp
 
 
 MALFORMED = {
-    "no owner": (waiver(owner=None), 2, "waivers[1]: 'owner' is a required property"),
-    "an empty reason": (waiver(reason=" "), 6, "waivers[1].reason: ' ' is not as it must be: a reason that a reviewer understands"),
+    "no owner": (waiver(owner=None), 2, "waivers[1]: 'owner' is missing"),
+    "an empty reason": (waiver(reason=" "), 6, 'waivers[1].reason: " " is not as it must be: a reason that a reviewer understands'),
     "no scope": (waiver(scope={}), 3, "waivers[1].scope: {} is not as it must be: where the waiver holds: a file or a target"),
     "an object alone": (waiver(scope={"resource": "Job/a"}), 3, "a file or a target, or both"),
     "a wildcard": (waiver(scope={"file": "overlays/*"}), 4, "without wildcards"),
@@ -159,7 +159,7 @@ MALFORMED = {
     "a rule about waivers": (waiver(rule="waivers/not-expired"), 2, "waivers/not-expired cannot be waived"),
     "no date": (waiver(expires="soon"), 7, "YYYY-MM-DD"),
     "a day that is none": (waiver(expires="2027-02-30"), 7, "expires: there is no day 2027-02-30"),
-    "a number": (waiver(owner=3), 5, "3 is not of type 'string' (quote it)"),
+    "a number": (waiver(owner=3), 5, "3 is not a string (quote it)"),
 }
 
 

@@ -209,3 +209,8 @@ def test_hostile_shapes_end(text: str) -> None:
         judged(text)
     except GateError as error:
         assert error.message
+
+
+def test_a_byte_order_mark_is_no_fault() -> None:
+    """Python takes it, and so does kustomize into a ConfigMap."""
+    assert judged("\ufeffimport os\n") == []

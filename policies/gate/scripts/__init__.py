@@ -62,14 +62,17 @@ def parse(text: str, file: Path, *, image: str = "", lines: Sequence[int] = ()) 
     """A script from its text, each line of which stands in one of the `lines` of `file` (none given: in the same)."""
     if len(text) > MAX_CHARACTERS:
         raise GateError(f"is longer than {MAX_CHARACTERS} characters: no ConfigMap holds such a script", file=file)
+    text = text.removeprefix("\ufeff")  # as Python does
     try:
         with warnings.catch_warnings(), _no_collection():
             warnings.simplefilter("ignore")  # of the script's own, like an invalid escape
             tree = ast.parse(text)
     except SyntaxError as error:
         raise GateError(f"is not valid Python: {error.msg}", file=file, line=_line(lines, error.lineno or 1)) from error
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise GateError(f"is not valid Python: {error or 'nested too deeply'}", file=file) from error
+    except (RecursionError, MemoryError) as error:
+        raise GateError("is nested too deeply to be read as Python", file=file) from error
+    except ValueError as error:
+        raise GateError(f"is not valid Python: {error}", file=file) from error
     packages, lowest = _packages(text, file)
     return Script(file=file, tree=tree, text=text, packages=packages, lowest=lowest, image=image, lines=lines)
 

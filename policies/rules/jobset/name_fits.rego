@@ -47,7 +47,7 @@ report contains lib.at(w.object, ["metadata", "name"], message) if {
 	message := sprintf("the name has %d characters, and JobSet makes names of it that are at least 12 longer: it refuses more than 63", [count(w.name)])
 }
 
-report contains lib.at(w.object, ["metadata", "name"], message) if {
+report contains object.union(lib.at(w.object, ["metadata", "name"], message), {"fix": "Write a name that begins with a lower-case letter and holds nothing but such letters, digits and `-`."}) if {
 	some w in named
 	not is_label(w.name)
 	message := "the name is no RFC 1035 label (a lower-case letter, then letters, digits and `-`): Trainer and JobSet refuse it"

@@ -36,7 +36,7 @@ report contains lib.in_workload(w, ["spec", "ttlSecondsAfterFinished"], message)
 	w.kind != "JobSet"
 	seconds := w.jobset.spec.ttlSecondsAfterFinished
 	message := sprintf(
-		"ttlSecondsAfterFinished is %d: so long after a run has %s Trainer makes its JobSet again, and it trains again, again and again",
+		"ttlSecondsAfterFinished is %d: that many seconds after a run has %s its JobSet is deleted, Trainer makes it again, and the run trains over and over",
 		[seconds, ended],
 	)
 }

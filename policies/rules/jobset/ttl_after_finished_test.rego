@@ -8,7 +8,7 @@ at_trainer(document, version) := json.patch(document, [{"op": "add", "path": "/v
 limited(document, version) := at_trainer(fixture.with_spec(document, "ttlSecondsAfterFinished", 60), version)
 
 message(ended) := sprintf(
-	"ttlSecondsAfterFinished is 60: so long after a run has %s Trainer makes its JobSet again, and it trains again, again and again",
+	"ttlSecondsAfterFinished is 60: that many seconds after a run has %s its JobSet is deleted, Trainer makes it again, and the run trains over and over",
 	[ended],
 )
 

@@ -31,6 +31,7 @@ import data.lib
 report contains object.union(lib.in_workload(g.workload, lib.pod_path(g, ["dnsPolicy"]), message), {"fix": fix}) if {
 	some g in lib.gangs
 	lib.pod_spec(g).hostNetwork == true
+	not under_tfrun(g) # to which no DNS helps, see below
 	policy := object.get(lib.pod_spec(g), "dnsPolicy", "ClusterFirst")
 	policy in {"ClusterFirst", "Default"}
 	message := sprintf("with hostNetwork and dnsPolicy %s the workers ask the node's DNS, which does not know one another's names", [policy])
@@ -44,7 +45,7 @@ report contains lib.in_workload(g.workload, lib.pod_path(g, ["dnsPolicy"]), mess
 	message := "with dnsPolicy Default the workers ask the node's DNS, which does not know one another's names"
 }
 
-report contains lib.in_workload(g.workload, lib.pod_path(g, ["hostNetwork"]), message) if {
+report contains object.union(lib.in_workload(g.workload, lib.pod_path(g, ["hostNetwork"]), message), {"fix": "Leave hostNetwork and dnsPolicy out."}) if {
 	some g in lib.gangs
 	lib.pod_spec(g).hostNetwork == true
 	under_tfrun(g)

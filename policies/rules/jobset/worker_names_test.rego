@@ -28,11 +28,15 @@ test_fail_default if {
 }
 
 test_fail_tfrun_on_host if {
-	document := fixture.with_pod(on_host(under_tfrun(fixture.trainjob)), "dnsPolicy", "ClusterFirstWithHostNet")
-	report == {fixture.in_workload(
-		fixture.pod_path(["hostNetwork"]),
-		"with hostNetwork a worker has its node's name, from which tfrun cannot tell which worker it is: every worker ends",
-	)} with input as document
+	every policy in ["ClusterFirst", "ClusterFirstWithHostNet"] {
+		report == {object.union(
+			fixture.in_workload(
+				fixture.pod_path(["hostNetwork"]),
+				"with hostNetwork a worker has its node's name, from which tfrun cannot tell which worker it is: every worker ends",
+			),
+			{"fix": "Leave hostNetwork and dnsPolicy out."},
+		)} with input as fixture.with_pod(on_host(under_tfrun(fixture.trainjob)), "dnsPolicy", policy)
+	}
 }
 
 named(name) := json.patch(under_tfrun(fixture.trainjob), [

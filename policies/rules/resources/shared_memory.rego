@@ -14,7 +14,7 @@
 #   seen:
 #   - "lab: tests/lab/test_claims.py::test_a_container_has_64_mib_of_shared_memory"
 #   severity: error
-#   fix: "Mount a volume `emptyDir: {medium: Memory, sizeLimit: 64Gi}` at /dev/shm in the container; it counts against the memory limit."
+#   fix: "Mount a volume `emptyDir: {medium: Memory, sizeLimit: 64Gi}` at /dev/shm in the container; it counts against the container's memory limit, so let it be well below that."
 #   example: |
 #     containers:
 #     - name: node

@@ -74,7 +74,7 @@ report contains lib.in_workload(w, ["spec", "managedBy"], message) if {
 	message := sprintf("managedBy of the JobSet is %s: JobSet's controller leaves every run of the runtime alone, and no Job is made", [manager])
 }
 
-report contains object.union(lib.at(w.object, ["spec", "suspend"], message), {"severity": "warning"}) if {
+report contains object.union(lib.at(w.object, ["spec", "suspend"], message), {"severity": "warning", "fix": "Leave suspend out, or give the run its queue label: Kueue starts it then."}) if {
 	some w in queueing.runs
 	input.objects[w.object].spec.suspend == true
 	not queueing.local_queue(w)

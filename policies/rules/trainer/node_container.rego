@@ -19,7 +19,7 @@
 #   - "source: trainer pkg/webhooks/trainingruntime_webhook.go"
 #   - "source: trainer pkg/runtime/framework/plugins/jobset/builder.go"
 #   severity: error
-#   fix: "Name the container that trains `node` (of an initializer's Job: as the label says)."
+#   fix: "Rename the container to `node`, or, in an initializer's Job, to the name that stands in its label."
 #   example: |
 #     replicatedJobs:
 #     - name: node
@@ -40,7 +40,7 @@ report contains lib.at(i, array.concat(path, place(containers)), message) if {
 	not wanted in names
 	path := ["spec", "template", "spec", "replicatedJobs", n, "template", "spec", "template", "spec", "containers"]
 	message := sprintf(
-		"no container is named %s (there is: %s): Trainer refuses the runtime, and would not reach its image, command and env",
+		"no container is named %s (there is: %s): Trainer refuses the runtime, as it would not know where to write image, command and env",
 		[wanted, lib.joined(names)],
 	)
 }

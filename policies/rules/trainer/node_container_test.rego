@@ -12,7 +12,7 @@ with_containers(names) := fixture.with_runtime(
 )
 
 message(wanted, names) := sprintf(
-	"no container is named %s (there is: %s): Trainer refuses the runtime, and would not reach its image, command and env",
+	"no container is named %s (there is: %s): Trainer refuses the runtime, as it would not know where to write image, command and env",
 	[wanted, names],
 )
 
