@@ -128,6 +128,8 @@ def _target(root: Path, path: Path, given: _Cluster | None) -> Target:
         name = _name(root, path)
         if not path.exists():
             raise GateError("does not exist", file=path)
+        if source.leads_out(path):
+            raise GateError("is a link that leads out of the repository", file=path)
         if (path / facts.FILE_NAME).is_file() and given is None:
             return _cluster_target(name, path)
         own = _own_cluster(root, path) if given is None else given

@@ -29,6 +29,8 @@ def units(folder: Path) -> tuple[Unit, ...]:
     A kustomization that another one below the same folder already includes is not a unit of its own, and components
     are none; neither are a cluster's facts. Raises GateError where there is nothing to build.
     """
+    if not folder.exists():
+        raise GateError("does not exist", file=folder)
     if folder.is_file():
         return (Unit(path=folder, kustomization=False),)
     if kustomization.kustomization_file(folder):

@@ -301,6 +301,17 @@ def test_what_is_no_file_of_the_repository_is_not_read(name: str, outside: str, 
     assert re.search("leads out of the repository|is no regular file|holds nothing to check|no such cluster", str(document["problems"]))
 
 
+def test_a_folder_elsewhere_is_not_read_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "repository" / "clusters").mkdir(parents=True)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "a.yaml").write_text("apiVersion: v1\nkind: HUSH\n", encoding="utf-8")
+    link = tmp_path / "repository" / "link"
+    link.symlink_to(elsewhere)
+    status, document = report(link)
+    assert (status, [each["message"] for each in document["problems"]]) == (2, ["is a link that leads out of the repository"])
+
+
 def test_a_program_that_is_built_in_is_a_program(tmp_path: Path) -> None:
     (tmp_path / "clusters").mkdir()
     chart = "apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: a}\nname: a\n"
