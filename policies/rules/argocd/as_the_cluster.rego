@@ -62,7 +62,7 @@ report contains object.union(at_source(s, "path", sprintf("%s: it deploys the fo
 
 report contains at_source(s, "targetRevision", sprintf("%s: it installs %s %s, and versions in cluster.yaml says %s", [argocd.title(s.app), component, s.spec.targetRevision, version])) if {
 	some s in sources
-	component := installs(s.spec)
+	component := argocd.installs(s.spec)
 	version := input.cluster.versions[component]
 	regex.match(`^v?[0-9]+\.[0-9]+\.[0-9]+$`, s.spec.targetRevision)
 	trim_prefix(s.spec.targetRevision, "v") != version
@@ -91,15 +91,3 @@ folder(s) := regex.find_all_string_submatch_n(`^/?clusters/([^/]+)(/|$)`, s.spec
 
 # The projects and applications of a cluster are made where Argo CD runs, whichever cluster they are for.
 for_argocd_itself(s) if regex.match(`^/?clusters/[^/]+/argocd(/|$)`, s.spec.path)
-
-installs(source) := component if {
-	some repository, component in {
-		"https://github.com/kubeflow/trainer": "trainer",
-		"https://github.com/kubernetes-sigs/kueue": "kueue",
-		"https://github.com/kubernetes-sigs/jobset": "jobset",
-		"https://github.com/volcano-sh/volcano": "volcano",
-	}
-	argocd.repository(source.repoURL) == repository
-}
-
-installs(source) := {"kubeflow-trainer": "trainer", "kueue": "kueue", "jobset": "jobset", "volcano": "volcano"}[source.chart]

@@ -31,6 +31,46 @@ has_option(app, option) if {
 	each.option == option
 }
 
+# --- the platform -------------------------------------------------------------------------------------------------
+
+upstream := {
+	"github.com/kubeflow/trainer": "trainer",
+	"github.com/kubernetes-sigs/kueue": "kueue",
+	"github.com/kubernetes-sigs/jobset": "jobset",
+	"github.com/volcano-sh/volcano": "volcano",
+}
+
+charts := {"kubeflow-trainer": "trainer", "kueue": "kueue", "jobset": "jobset", "volcano": "volcano"}
+
+# The component that a source installs: by upstream's repository, or by its chart.
+installs(source) := charts[chart(source)]
+
+installs(source) := upstream[trim_prefix(repository(source.repoURL), "https://")] if not chart(source)
+
+# The chart of a source: by its name in a repository of charts, or an OCI image of its own.
+chart(source) := source.chart
+
+chart(source) := regex.find_all_string_submatch_n(`^oci://.*/([^/:@]+)/?$`, source.repoURL, 1)[0][1] if not source.chart
+
+# A value that an Application gives a chart, as far as it stands in the Application; undefined where it does not.
+helm_value(source, path) := given[count(given) - 1] if {
+	given := [_literal(parameter.value) | some parameter in source.helm.parameters; parameter.name == concat(".", path)]
+	count(given) > 0
+} else := object.get(_values(source.helm), path, null)
+
+_literal(text) := {"true": true, "false": false}[text]
+
+_literal(text) := text if not text in {"true", "false"}
+
+_values(helm) := helm.valuesObject
+
+_values(helm) := values if {
+	not helm.valuesObject
+	yaml.is_valid(helm.values)
+	values := yaml.unmarshal(helm.values)
+	is_object(values)
+}
+
 # --- training ---------------------------------------------------------------------------------------------------
 
 job(manifest) if {

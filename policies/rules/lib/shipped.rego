@@ -4,6 +4,8 @@
 #   Every ClusterTrainingRuntime of Trainer's manifests and Helm chart by name, with the value of the chart that turns it on.
 package lib.shipped
 
+import data.lib.argocd
+
 runtimes := {
 	"deepspeed-distributed": ["runtimes", "deepspeedDistributed", "enabled"],
 	"jax-distributed": ["runtimes", "jaxDistributed", "enabled"],
@@ -18,30 +20,21 @@ runtimes := {
 
 # Names of those that an Application of the input installs by the chart.
 installed contains name if {
-	some values in chart_values
+	some app in input.applications
+	some source in app.sources
+	some name in installed_by(source.spec)
+}
+
+# Names of those that a source installs by the chart, as far as its values stand in the Application.
+installed_by(source) := {name |
+	argocd.chart(source) == "kubeflow-trainer"
 	some name, toggle in runtimes
-	turned_on(name, toggle, values)
+	turned_on(name, toggle, source)
 }
 
-turned_on(_, toggle, values) if object.get(values, toggle, false) == true
+turned_on(_, toggle, source) if argocd.helm_value(source, toggle) == true
 
-turned_on(name, _, values) if {
-	object.get(values, ["runtimes", "defaultEnabled"], false) == true
+turned_on(name, _, source) if {
+	argocd.helm_value(source, ["runtimes", "defaultEnabled"]) == true
 	name != "torch-distributed-with-cache"
-}
-
-chart_values contains values if {
-	some app in input.applications
-	some source in app.sources
-	source.spec.chart == "kubeflow-trainer"
-	values := source.spec.helm.valuesObject
-}
-
-chart_values contains values if {
-	some app in input.applications
-	some source in app.sources
-	source.spec.chart == "kubeflow-trainer"
-	yaml.is_valid(source.spec.helm.values)
-	values := yaml.unmarshal(source.spec.helm.values)
-	is_object(values)
 }
