@@ -26,7 +26,31 @@ test_fail_name if report == overwritten("warning") with input as named("torch-di
 test_fail_name_that_the_chart_applies if {
 	report == overwritten("error") with input as named("torch-distributed") with input.applications as chart({"values": "runtimes: {defaultEnabled: true}"})
 	report == overwritten("error") with input as named("torch-distributed") with input.applications as chart({"valuesObject": {"runtimes": {"torchDistributed": {"enabled": true}}}})
+	report == overwritten("error") with input as named("torch-distributed") with input.applications as chart({"parameters": [{"name": "runtimes.torchDistributed.enabled", "value": "true"}]})
+	report == overwritten("warning") with input as named("torch-distributed") with input.applications as chart({"parameters": [{"name": "runtimes.defaultEnabled", "value": "false"}], "values": "runtimes: {defaultEnabled: true}"})
 	report == overwritten("warning") with input as named("torch-distributed") with input.applications as chart({"valuesObject": {"runtimes": {"jaxDistributed": {"enabled": true}}}})
+}
+
+jax := {"valuesObject": {"runtimes": {"jaxDistributed": {"enabled": true}}}}
+
+of_version(version, helm) := [{"object": 3, "path": ["spec"], "name": "trainer", "sources": [{
+	"path": ["spec", "source"],
+	"spec": {"chart": "kubeflow-trainer", "targetRevision": version, "helm": helm},
+}]}]
+
+test_fail_installed_beside_ones_own if {
+	message := sprintf("Application trainer has a Job of the chart apply jax-distributed: Argo CD neither shows nor restores nor removes them, as it does with the runtimes of the repository (%s)", [fixture.trainjob.objects[1].metadata.name])
+	some finding in report with input as fixture.trainjob with input.applications as of_version("2.3.0", jax)
+	finding.message == message
+	finding.severity == "warning"
+	finding.object == 3
+	finding.path == ["spec", "source", "helm"]
+}
+
+test_success_installed_as_a_part_or_alone_or_not if {
+	report == set() with input as fixture.trainjob with input.applications as of_version("2.2.1", jax)
+	report == set() with input as fixture.trainjob with input.applications as of_version("2.3.0", {"valuesObject": {"runtimes": {"defaultEnabled": false}}})
+	report == set() with input as {"objects": [], "workloads": []} with input.applications as of_version("2.3.0", jax)
 }
 
 test_fail_without_the_webhook if {
