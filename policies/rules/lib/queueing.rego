@@ -36,6 +36,14 @@ filled_in_nowhere(workload) if {
 	every job in workload.jobset.spec.replicatedJobs { lib.ancestor(job) != "trainer" }
 }
 
+# Whether some of its pods may be made only when others are gone.
+in_order(w) if {
+	some job in w.jobset.spec.replicatedJobs
+	count(job.dependsOn) > 0
+}
+
+in_order(w) if w.jobset.spec.startupPolicy.startupPolicyOrder == "InOrder"
+
 # --- Kueue ------------------------------------------------------------------------------------------------------
 
 # The queue label on the object itself; an empty one counts as none.

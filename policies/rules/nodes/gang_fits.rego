@@ -53,7 +53,7 @@ report contains lib.in_workload(w, queueing.parallelism_path(queueing.largest(w,
 	count(input.cluster.nodes) > 0
 	some w in queueing.here
 	count([pod | some pod in w.pods; pod.count > 0]) > 1
-	not in_order(w)
+	not queueing.in_order(w)
 	every pod in w.pods { fits(w, pod) }
 	some resource, needed in w.demand
 	lib.extended(resource)
@@ -61,13 +61,6 @@ report contains lib.in_workload(w, queueing.parallelism_path(queueing.largest(w,
 	queueing.exceeds(needed, there)
 	message := sprintf("all pods together need %s, and the nodes of cluster %s have %s: not all pods can run at a time", [queueing.listed({resource: needed}), input.cluster.name, queueing.amount(resource, there)])
 }
-
-in_order(w) if {
-	some job in w.jobset.spec.replicatedJobs
-	count(job.dependsOn) > 0
-}
-
-in_order(w) if w.jobset.spec.startupPolicy.startupPolicyOrder == "InOrder"
 
 fits(w, pod) if sum([pools.places(pool, pod) | some pool in pools.open({"workload": w, "pod": pod})]) >= pod.count
 
