@@ -347,7 +347,8 @@ def _scripts(resources: Sequence[Resource], workloads: Sequence[resolve.Workload
             # what comes out of the build is judged, and told where it was written: in a file of its own or in YAML
             file, lines = locate.text(resource, ("data", key))
             try:
-                faults += scripts.judge(scripts.parse(text, file, image=resolve.image_of(resource, workloads), lines=lines))
+                image, alone = resolve.image_of(resource, workloads), resolve.alone(resource, key, workloads)
+                faults += scripts.judge(scripts.parse(text, file, image=image, alone=alone, lines=lines))
             except GateError as error:
                 problems.append(Problem.of(error))
     return faults

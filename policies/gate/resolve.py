@@ -35,6 +35,8 @@ _IMAGE = re.compile(r"(?:^|[/_.-])tensorflow(?:[:@/_-]|$)")
 _SHORT_IMAGE = re.compile(r"(?:^|/)tf2?(?:[-_][^/:@]*)?(?:[:@][^/]*)?$")
 _OTHER_FRAMEWORK = re.compile(r"(?:^|[/\s_.:-])(?:(?:py)?torch|torchrun|jax|xgboost|deepspeed|mxnet|mlx|terraform)(?=$|[/\s_.:@-])")
 _TFRUN = re.compile(r"(?:^|[\s/])tfrun(?:\.py)?(?:\s|$)")
+_SHELL = re.compile(r"^(?:\S*/)?(?:ba)?sh\s+-\w*c\s+(?:exec\s+)?")
+_STARTS = re.compile(r"(?:\S*/)?python[\d.]*\s+(?:-[uBOEsIq]+\s+)*(/\S+\.py)(?:\s|$)")
 # What TensorFlow's workers alone read: TF_CPP_ and TF_ENABLE_ONEDNN_OPTS are set for JAX and PyTorch too, TF_VAR_ is Terraform's.
 _WORKERS = ("TF_CONFIG", "TF_NUM_", "TF_WORKER_PORT", "TF_DISCOVERY_TIMEOUT")
 _VARIABLES = (*_WORKERS, "TF_GRPC_", "TF_GPU_", "TF_FORCE_GPU_", "TF_USE_LEGACY_KERAS", "TF_XLA_FLAGS")
@@ -125,6 +127,53 @@ def image_of(config_map: Resource, workloads: Sequence[Workload]) -> str:
             if any(get(volume, ("configMap", "name")) == config_map.name for volume in _list(pod.get("volumes"))):
                 images |= {str(get(container, ("image",), "")) for container in _list(pod.get("containers"))}
     return images.pop() if len(images) == 1 else ""
+
+
+def alone(config_map: Resource, key: str, workloads: Sequence[Workload]) -> int:
+    """The number of workers whose command starts a ConfigMap's script and that are told nothing of one another: no tfrun, no TF_CONFIG.
+
+    0 where there is one only, or where it is not certain.
+    """
+    for workload in workloads:
+        count = sum(int(pod["count"]) for pod in workload.pods if pod["tensorflow"])
+        if workload.effective is None or workload.namespace not in ("", config_map.namespace) or count < 2:
+            continue
+        for (_, job), known in zip(_jobs(workload.effective), workload.pods, strict=True):
+            pod = _mapping(get(job, ("template", "spec", "template", "spec")))
+            containers = _list(pod.get("containers"))
+            for container in [each for each in containers if get(each, ("name",)) == NODE] or containers[len(containers) > 1 :]:
+                if known["tensorflow"] and not _told(container) and _started(container) in _mounted(config_map.name, key, pod, container):
+                    return count
+    return 0
+
+
+def _told(container: Any) -> bool:
+    """Whether the environment may hold a TF_CONFIG."""
+    return bool(get(container, ("envFrom",))) or any(get(entry, ("name",)) == "TF_CONFIG" for entry in _list(get(container, ("env",))))
+
+
+def _started(container: Any) -> str:
+    """The script that a container's command is about, "" where something else may come first."""
+    if not _list(get(container, ("command",))):
+        return ""
+    words = " ".join(str(word) for key in ("command", "args") for word in _list(get(container, (key,))))
+    started = _STARTS.match(_SHELL.sub("", words, count=1))
+    return started[1] if started else ""
+
+
+def _mounted(name: str, key: str, pod: Mapping[str, Any], container: Any) -> set[str]:
+    """Where a container has a key of a ConfigMap."""
+    found = set()
+    for volume in _list(pod.get("volumes")):
+        if get(volume, ("configMap", "name")) != name:
+            continue
+        items = _list(get(volume, ("configMap", "items")))
+        paths = {str(get(item, ("path",), "")) for item in items if get(item, ("key",)) == key} if items else {key}
+        for mount in _list(get(container, ("volumeMounts",))):
+            if get(mount, ("name",)) == get(volume, ("name",)):
+                place, part = str(get(mount, ("mountPath",), "")).rstrip("/"), get(mount, ("subPath",))
+                found |= {place if part == path else f"{place}/{path}" for path in paths if part in (None, "", path)}
+    return found
 
 
 def _runtime_of(job: Resource, resources: Sequence[Resource]) -> int | None:

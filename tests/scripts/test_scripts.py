@@ -1,7 +1,8 @@
 """Every rule about training scripts on scripts that it must refuse and on near misses that it must pass.
 
 Cases are cases/<rule>/<name>.fail.py and .pass.py, found by their place. A comment `# here: <part of the message>` marks an
-error in its line, `# warns: …` a warning; the complete set of findings of all rules about scripts is compared.
+error in its line, `# warns: …` a warning; the complete set of findings of all rules about scripts is compared. `# workers: N`
+says that so many start the script and that nothing tells them of one another.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from gate.model import Fault, GateError, Rule
 HERE = Path(__file__).resolve().parent
 CASES = sorted((HERE / "cases").glob("*/*.py"))
 RULES = {rule.id: rule for rule in scripts.rules()}
+WORKERS = re.compile(r"^# workers: (\d+)$", re.MULTILINE)
 MARK = re.compile(r"# (here|warns): (.+?)(?=\s+# (?:here|warns): |$)")
 SEVERITY = {"here": "error", "warns": "warning"}
 ROOT = HERE.parent.parent
@@ -35,7 +37,8 @@ def severity(fault: Fault) -> str:
 
 
 def judged(text: str, image: str = "") -> list[Fault]:
-    return scripts.judge(scripts.parse(text, Path("script.py"), image=image))
+    workers = WORKERS.search(text)
+    return scripts.judge(scripts.parse(text, Path("script.py"), image=image, alone=int(workers[1]) if workers else 0))
 
 
 def line(fault: Fault) -> int:

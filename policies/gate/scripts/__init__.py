@@ -36,8 +36,9 @@ class Script:
 
     `packages` maps the names of the inline metadata's dependencies (PEP 723, normalised) to their pinned version, None
     where it is not pinned; it is empty where there is no metadata. `lowest` has the lower bounds of what is not pinned.
-    `image` is the image that runs the script, "" where that is not known. `file` and `lines` tell where each line of the
-    text stands (no lines: the text is the file).
+    `image` is the image that runs the script, "" where that is not known. `alone` is the number of workers that start it
+    and are told nothing of one another, 0 where that is not known. `file` and `lines` tell where each line of the text
+    stands (no lines: the text is the file).
     """
 
     file: Path
@@ -46,6 +47,7 @@ class Script:
     packages: Mapping[str, Version | None]
     lowest: Mapping[str, Version] = dataclasses.field(default_factory=dict)
     image: str = ""
+    alone: int = 0
     lines: Sequence[int] = ()
 
     def line(self, number: int) -> int:
@@ -58,7 +60,7 @@ def load(file: Path, *, image: str = "") -> Script:
     return parse(source.read_text(file), file, image=image)
 
 
-def parse(text: str, file: Path, *, image: str = "", lines: Sequence[int] = ()) -> Script:
+def parse(text: str, file: Path, *, image: str = "", alone: int = 0, lines: Sequence[int] = ()) -> Script:
     """A script from its text, each line of which stands in one of the `lines` of `file` (none given: in the same)."""
     if len(text) > MAX_CHARACTERS:
         raise GateError(f"is longer than {MAX_CHARACTERS} characters: no ConfigMap holds such a script", file=file)
@@ -74,7 +76,7 @@ def parse(text: str, file: Path, *, image: str = "", lines: Sequence[int] = ()) 
     except ValueError as error:
         raise GateError(f"is not valid Python: {error}", file=file) from error
     packages, lowest = _packages(text, file)
-    return Script(file=file, tree=tree, text=text, packages=packages, lowest=lowest, image=image, lines=lines)
+    return Script(file=file, tree=tree, text=text, packages=packages, lowest=lowest, image=image, alone=alone, lines=lines)
 
 
 @contextlib.contextmanager

@@ -28,7 +28,7 @@ from gate.scripts._values import (
 if TYPE_CHECKING:
     from gate.scripts._evaluate import Evaluator
 
-_KNOWN = sys.stdlib_module_names | {"builtins", "numpy", "tensorflow", "keras", "tf_keras", "absl", "pandas", "yaml", "tensorflow_datasets"}
+KNOWN = sys.stdlib_module_names | {"builtins", "numpy", "tensorflow", "keras", "tf_keras", "absl", "pandas", "yaml", "tensorflow_datasets"}
 _DIFFERS = ("tempfile.", "uuid.", "socket.", "platform.node", "os.uname", "os.getpid", "os.gethostname", "threading.get")
 _VARIES = ("time.", "datetime.", "random.", "secrets.", "numpy.random.", "builtins.open", "builtins.input", "subprocess.", "os.getcwd")
 _LEAVES = ("sys.exit", "os._exit", "os.abort", "builtins.exit", "builtins.quit")
@@ -43,7 +43,7 @@ _COPIES = ("builtins.list", "builtins.tuple", "builtins.sorted", "builtins.iter"
 def thing(name: str) -> Value:
     """What a name of a library stands for. Of a module that is not known, it may be the worker's index."""
     name = _names.canonical(name)
-    if name.partition(".")[0] in _KNOWN:
+    if name.partition(".")[0] in KNOWN:
         return Value(kind="library", name=name, taint=Taint.SAME)
     rank = _names.says_rank(name.rpartition(".")[2])
     return Value(kind="library", name=name, taint=Taint.DIFFERS if rank else Taint.UNKNOWN, rank=rank)
@@ -56,7 +56,7 @@ def called(tracer: Evaluator, name: str, call: Call) -> Value:
         return _environment(tracer, name.rpartition(".")[2], call)
     result = _result(tracer, name, call)
     root = name.partition(".")[0]
-    known = root in _KNOWN or bool(_names.keras_name(name))
+    known = root in KNOWN or bool(_names.keras_name(name))
     tracer.emit("call" if known else "opaque", name, call=call, result=result)
     if name in _LEAVES:
         tracer.ended = True
@@ -91,7 +91,7 @@ def _result(tracer: Evaluator, name: str, call: Call) -> Value:
         return Value(kind="made", name=name, data=call, taint=Taint.DIFFERS, rank=name.startswith(("socket.gethost", "platform.node")))
     if name.startswith(_VARIES):
         return Value(kind="made", name=name, data=call, taint=max(taint, Taint.UNKNOWN))
-    if name.partition(".")[0] not in _KNOWN and not keras:
+    if name.partition(".")[0] not in KNOWN and not keras:
         return RANK if _names.says_rank(last) else Value(taint=max(taint, Taint.UNKNOWN))
     if last in _RESOLVERS:
         return Value(kind="made", name="resolver", data=call, taint=Taint.SAME)
