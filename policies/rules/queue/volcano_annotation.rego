@@ -3,8 +3,8 @@
 # description: |
 #   Trainer takes the queue of the PodGroup from the annotation scheduling.volcano.sh/queue-name of the runtime's
 #   spec.template.metadata (or of a runtimePatch). On the runtime's own metadata, the TrainJob, the Job or the pod
-#   template it is not read: the gang lands in the queue that the same annotation of the namespace names, or in `default`,
-#   and no limit of its team holds. An empty value is refused by Trainer's webhook.
+#   template it is not read, and as a label it is read nowhere: the gang lands in the queue that the same annotation of
+#   the namespace names, or in `default`, and no limit of its team holds. An empty value is refused by Trainer's webhook.
 # related_resources:
 # - ref: https://github.com/kubeflow/trainer/blob/v2.3.0/pkg/runtime/core/trainingruntime.go
 # - ref: https://github.com/kubeflow/website/pull/4213
@@ -50,14 +50,27 @@ report contains object.union(lib.in_workload(w, path, message), {"severity": "wa
 
 unnamed := [w | some w in lib.workloads; queueing.pod_group(w); not queueing.volcano_annotation(w)]
 
-misplaced(w) := {lib.in_workload(w, at, message(w, place)) |
-	some n, job in w.jobset.spec.replicatedJobs
-	some place, rest in {"the Job template": ["template"], "the pod template": ["template", "spec", "template"]}
-	object.get(job, array.concat(rest, path), null) != null
-	at := array.concat(array.concat(["spec", "replicatedJobs", n], rest), path)
-} | {lib.at(i, path, message(w, "the object's metadata")) |
+misplaced(w) := {lib.in_workload(w, at, message(w, what, place)) |
+	some above, place in places(w)
+	some what, field in kinds
+	at := array.concat(above, ["metadata", field, queueing.annotation])
+	object.get(w.jobset, at, null) != null
+} | {lib.at(i, ["metadata", field, queueing.annotation], message(w, what, "the object's metadata")) |
 	some i in {w.object, w.runtime}
-	input.objects[i].metadata.annotations[queueing.annotation]
+	some what, field in kinds
+	input.objects[i].metadata[field][queueing.annotation]
 }
 
-message(w, place) := sprintf("annotation scheduling.volcano.sh/queue-name stands on %s, where Trainer does not read it: the gang goes to Volcano's queue %s", [place, queueing.volcano_queue(w)])
+kinds := {"annotation": "annotations", "label": "labels"}
+
+# Where metadata stands in a JobSet: the path, and the place's name.
+places(w) := {path: place |
+	some n, _ in w.jobset.spec.replicatedJobs
+	some [path, place] in [
+		[[], "the JobSet"],
+		[["spec", "replicatedJobs", n, "template"], "the Job template"],
+		[["spec", "replicatedJobs", n, "template", "spec", "template"], "the pod template"],
+	]
+}
+
+message(w, what, place) := sprintf("%s scheduling.volcano.sh/queue-name stands on %s, where Trainer does not read it: the gang goes to Volcano's queue %s", [what, place, queueing.volcano_queue(w)])

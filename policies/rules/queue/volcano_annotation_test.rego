@@ -62,6 +62,29 @@ test_fail_runtime if {
 	}} with input as json.patch(unnamed, [runs.set("/objects/1/metadata/annotations", {annotation: "survey"})])
 }
 
+as_label(place) := sprintf("label scheduling.volcano.sh/queue-name stands on %s, where Trainer does not read it: the gang goes to Volcano's queue default", [place])
+
+test_fail_label if {
+	volcano_annotation.report == {{
+		"workload": 0,
+		"path": ["metadata", "labels", annotation],
+		"message": as_label("the JobSet"),
+	}} with input as json.patch(unnamed, [runs.set("/workloads/0/jobset/metadata/labels", {annotation: "survey"})])
+}
+
+test_fail_label_of_the_trainjob if {
+	volcano_annotation.report == {{
+		"object": 0,
+		"path": ["metadata", "labels", annotation],
+		"message": as_label("the object's metadata"),
+	}} with input as json.patch(unnamed, [runs.set("/objects/0/metadata/labels", {annotation: "survey"})])
+}
+
+# What the annotation says holds.
+test_success_label_beside_the_annotation if {
+	volcano_annotation.report == set() with input as json.patch(runs.volcano, [runs.set("/workloads/0/jobset/metadata/labels", {annotation: "survey"})])
+}
+
 test_success_named if volcano_annotation.report == set() with input as runs.volcano
 
 # A TrainJob can still name the queue.
