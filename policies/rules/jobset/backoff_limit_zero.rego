@@ -19,6 +19,7 @@
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_with_a_backoff_limit_the_job_replaces_one_worker_alone"
 #   - "lab: tests/training/test_training.py::test_a_run_goes_on_after_sigterm_and_after_a_lost_worker"
 #   - "source: kubernetes pkg/apis/batch/v1/defaults.go"
+#   - "source: kubernetes pkg/controller/job/pod_failure_policy.go"
 #   - "source: tensorflow python/distribute/collective_all_reduce_strategy.py"
 #   severity: error
 #   fix: "Write `backoffLimit: 0` in the Job template of every replicatedJob that runs workers."
@@ -48,12 +49,15 @@ report contains lib.in_workload(g.workload, lib.job_path(g, ["backoffLimitPerInd
 
 report contains object.union(
 	lib.in_workload(g.workload, lib.job_path(g, ["podFailurePolicy", "rules", i, "action"]), message_ignored(rule.action)),
-	{"severity": "warning", "fix": "Leave the rule out, or write action: FailJob."},
+	{"severity": replaced_alone[rule.action], "fix": "Leave the rule out, or write action: FailJob."},
 ) if {
 	some g in lib.gangs
+	not lib.restarts_in_place(g.workload)
 	some i, rule in lib.job_spec(g).podFailurePolicy.rules
-	rule.action in {"Ignore", "FailIndex"}
 }
+
+# Where one index fails alone the others fail as well once they miss it.
+replaced_alone := {"Ignore": "error", "FailIndex": "warning"}
 
 # Where the limit is given per index and not in all, the one per index decides.
 limited_by_index(g, null) if lib.job_spec(g).backoffLimitPerIndex >= 0

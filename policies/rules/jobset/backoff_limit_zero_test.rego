@@ -40,8 +40,25 @@ test_fail_ignored_failures if {
 	)
 	report == {object.union(
 		finding,
+		{"severity": "error", "fix": "Leave the rule out, or write action: FailJob."},
+	)} with input as fixture.with_job(fixture.trainjob, "podFailurePolicy", policy)
+}
+
+test_fail_one_index_alone if {
+	policy := {"rules": [{"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [3]}}]}
+	finding := fixture.in_workload(
+		fixture.job_path(["podFailurePolicy", "rules", 0, "action"]),
+		"a podFailurePolicy rule fails one index alone: the Job goes on and the other workers hang",
+	)
+	report == {object.union(
+		finding,
 		{"severity": "warning", "fix": "Leave the rule out, or write action: FailJob."},
 	)} with input as fixture.with_job(fixture.trainjob, "podFailurePolicy", policy)
+}
+
+test_success_the_job_fails if {
+	policy := {"rules": [{"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget"}]}, {"action": "Count"}]}
+	report == set() with input as fixture.with_job(fixture.trainjob, "podFailurePolicy", policy)
 }
 
 test_success_zero if {

@@ -17,6 +17,7 @@
 #   - "lab: tests/lab/test_faults.py::test_each_loss_of_a_worker_restarts_the_whole_gang"
 #   - "source: jobset pkg/controllers/failure_policy.go"
 #   - "source: jobset pkg/features/features.go"
+#   - "source: jobset pkg/webhooks/jobset_webhook.go"
 #   severity: error
 #   fix: "Write `failurePolicy: {maxRestarts: 3}` in the spec of the JobSet (runtime: spec.template.spec)."
 #   example: |
@@ -41,6 +42,7 @@ report contains lib.in_workload(w, ["spec", "failurePolicy", "maxRestarts"], mes
 	message := "maxRestarts is not set and its default is 0: the first failed worker ends the run, nothing restarts all workers"
 }
 
+# Who writes 0 may want the first failure to be the last.
 report contains object.union(lib.in_workload(w, ["spec", "failurePolicy", "maxRestarts"], message), {"severity": "warning"}) if {
 	some w in workloads
 	w.jobset.spec.failurePolicy.maxRestarts == 0
@@ -54,6 +56,7 @@ report contains object.union(finding(w, ["rules", i, "action"], message_alone(w,
 	startswith(rule.action, "RestartJob")
 	not startswith(rule.action, "RestartJobSet")
 	concerns_gang(w, rule)
+	apart_or_refused(w)
 }
 
 report contains warning(w, ["rules", i, "action"], message) if {
@@ -84,9 +87,10 @@ report contains finding(w, ["restartStrategy"], message) if {
 	message := sprintf("restartStrategy is InPlaceRestart: JobSet refuses it unless every backoffLimit is %d", [lib.max_int32])
 }
 
-report contains warning(w, ["restartStrategy"], message) if {
+report contains object.union(finding(w, ["restartStrategy"], message), gate_severity) if {
 	some w in workloads
 	lib.restarts_in_place(w)
+	not input.cluster.featureGates.InPlaceRestart
 	message := "restartStrategy is InPlaceRestart: JobSet refuses it unless its alpha feature gate InPlaceRestart is on"
 }
 
@@ -129,9 +133,18 @@ jobs(w) := sum([object.get(w.jobset.spec.replicatedJobs[p.replicatedJob], "repli
 	p.tensorflow
 ])
 
+apart_or_refused(w) if jobs(w) > 1
+
+apart_or_refused(_) if not input.cluster.featureGates.RestartJob
+
 alone_severity(w) := {"severity": "error"} if jobs(w) > 1
 
-alone_severity(w) := {"severity": "warning"} if jobs(w) == 1
+alone_severity(w) := gate_severity if jobs(w) == 1
+
+# The facts name the feature gates that are on; without facts nothing is known of them.
+default gate_severity := {"severity": "warning"}
+
+gate_severity := {"severity": "error"} if input.cluster != null
 
 message_alone(w, action) := sprintf("action is %s: one Job of %d restarts alone and the other workers hang", [action, jobs(w)]) if {
 	jobs(w) > 1

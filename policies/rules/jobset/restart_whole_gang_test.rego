@@ -52,11 +52,13 @@ test_fail_restart_of_one_job if {
 test_fail_restart_of_the_only_job if {
 	rules := [{"action": "FailJobSet", "onJobFailureReasons": ["PodFailurePolicy"]}, {"action": "RestartJobAndIgnoreMaxRestarts"}]
 	message := "action is RestartJobAndIgnoreMaxRestarts: JobSet refuses it unless its alpha feature gate RestartJob is on"
-	report == {finding(["rules", 1, "action"], message, warning)} with input as policy(
-		fixture.trainjob,
-		{"maxRestarts": 3, "rules": rules},
-	)
+	document := policy(fixture.trainjob, {"maxRestarts": 3, "rules": rules})
+	report == {finding(["rules", 1, "action"], message, error)} with input as document
+	report == {finding(["rules", 1, "action"], message, warning)} with input as json.patch(document, [{"op": "replace", "path": "/cluster", "value": null}])
+	report == set() with input as gated(document, "RestartJob")
 }
+
+gated(document, gate) := json.patch(document, [{"op": "add", "path": "/cluster/featureGates", "value": {gate: true}}])
 
 test_fail_without_limit if {
 	message := "every failure restarts all workers without limit: a run that always fails holds its GPUs for ever"
@@ -76,11 +78,11 @@ test_fail_in_place_refused if {
 
 test_fail_in_place_gated if {
 	message := "restartStrategy is InPlaceRestart: JobSet refuses it unless its alpha feature gate InPlaceRestart is on"
-	document := fixture.with_job(fixture.trainjob, "backoffLimit", 2147483647)
-	report == {finding(["restartStrategy"], message, warning)} with input as policy(
-		document,
-		{"maxRestarts": 3, "restartStrategy": "InPlaceRestart"},
-	)
+	jobs := fixture.with_job(fixture.trainjob, "backoffLimit", 2147483647)
+	document := policy(jobs, {"maxRestarts": 3, "restartStrategy": "InPlaceRestart"})
+	report == {finding(["restartStrategy"], message, error)} with input as document
+	report == {finding(["restartStrategy"], message, warning)} with input as json.patch(document, [{"op": "replace", "path": "/cluster", "value": null}])
+	report == set() with input as gated(document, "InPlaceRestart")
 }
 
 test_fail_no_restart_is_left if {
