@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from gate import kustomization, parts, source
+from gate import kustomization, locate, parts, source
 from gate.kustomization import Layer
 from gate.model import Fault, FieldPath, GateError, Manifest, Place, Resource, Unit, dotted, get
 
@@ -24,23 +24,59 @@ def faults(unit: Unit, rendered: Sequence[Resource]) -> Iterator[Fault]:
     layers = kustomization.walk(unit.path) if unit.kustomization and rendered else []
     for this in layers:
         yield from _lists(this, layers, rendered)
-        yield from _images(this, rendered)
+        yield from _images(this, layers, rendered)
 
 
-def _images(this: Layer, rendered: Sequence[Resource]) -> Iterator[Fault]:
-    """TrainJobs that keep the old tag of an image that `images:` names."""
-    for entry in this.value.get("images") or []:
-        name, wanted = get(entry, ("name",)), get(entry, ("newTag",))
-        if not isinstance(name, str) or wanted is None or get(entry, ("newName",), name) != name:
+def _images(this: Layer, layers: Sequence[Layer], rendered: Sequence[Resource]) -> Iterator[Fault]:
+    """TrainJobs that keep an image which the layer would rewrite if kustomize knew the field."""
+    tags = [value.get("imageTag") for _, _, _, value in kustomization.transformers(this) if value.get("kind") == "ImageTagTransformer"]
+    entries = [("images", entry) for entry in this.value.get("images") or []] + [("transformers", entry) for entry in tags]
+    for resource in rendered if entries else ():
+        image = get(resource.manifest, ("spec", "trainer", "image"))
+        if resource.kind != "TrainJob" or not isinstance(image, str):
             continue
-        for resource in rendered:
-            image = get(resource.manifest, ("spec", "trainer", "image"))
-            if resource.kind != "TrainJob" or not isinstance(image, str) or "@" in image:
-                continue
-            repository, _, tag = image.rpartition(":")
-            if repository == name and tag != str(wanted):
-                message = f"the image is {image}, and `images:` of the kustomization sets its tag to {wanted}: it does not reach a TrainJob"
-                yield Fault(rule=IMAGES, message=message, resource=resource, path=("spec", "trainer", "image"))
+        wanted, by = image, ""
+        for field, entry in entries:
+            if (changed := _renamed(wanted, entry)) != wanted:
+                wanted, by = changed, field
+        if wanted == image:
+            continue
+        message = f"the image is {image}, of which `{by}:` of the kustomization makes {wanted}: it does not reach a TrainJob"
+        fault = Fault(rule=IMAGES, message=message, resource=resource, path=("spec", "trainer", "image"))
+        if locate.locate(fault).file in _before(this, layers):
+            yield fault
+
+
+def _renamed(image: str, entry: Any) -> str:
+    """What an entry of `images:` makes of an image."""
+    name, tag, digest = _split(image)
+    if not isinstance(entry, dict) or name != entry.get("name"):
+        return image
+    new_tag, new_digest, suffix = (str(entry.get(field) or "") for field in ("newTag", "digest", "tagSuffix"))
+    if new_tag or new_digest:
+        tag, digest = new_tag, new_digest
+    elif suffix and not tag.endswith(suffix):
+        tag, digest = tag + suffix, ""
+    return str(entry.get("newName") or name) + (f":{tag}" if tag else "") + (f"@{digest}" if digest else "")
+
+
+def _split(image: str) -> tuple[str, str, str]:
+    """Name, tag and digest; a colon in front of the first slash is a port."""
+    host, slash, path = image.rpartition("/")
+    path, _, digest = path.partition("@")
+    path, _, tag = path.partition(":")
+    return host + slash + path, tag, digest
+
+
+def _before(this: Layer, layers: Sequence[Layer]) -> set[Path]:
+    """The files of what a layer transforms: its own and those below; for a component what its parents accumulate."""
+    below = [entry for parent in layers if this.folder in parent.components for entry in (*parent.resources, *parent.components)]
+    found: set[Path] = set()
+    for entry in below if this.is_component else [this.folder]:
+        found.update(file for each in kustomization.walk(entry) for file in kustomization.read(each)) if entry.is_dir() else found.add(
+            entry
+        )
+    return found
 
 
 def _lists(this: Layer, layers: Sequence[Layer], rendered: Sequence[Resource]) -> Iterator[Fault]:

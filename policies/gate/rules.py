@@ -90,11 +90,12 @@ _BUILT_IN = (
     ),
     Rule(
         id=followed.IMAGES,
-        title="The tag that `images:` sets reaches the TrainJobs",
+        title="What `images:` sets reaches the TrainJobs",
         description="Kustomize rewrites containers[].image wherever it finds it, also in a runtime, but not spec.trainer.image of a "
         "TrainJob, which takes precedence: the run starts with the old image.",
         severity="error",
-        fix="Let a `configurations:` file name the field, `images: [{path: spec/trainer/image, kind: TrainJob}]`, or write the tag there.",
+        fix="Let a `configurations:` file name the field, `images: [{path: spec/trainer/image, kind: TrainJob}]` (for an "
+        "ImageTagTransformer its own `fieldSpecs`), or write the image there.",
         example='images: [{name: registry.example/tf, newTag: "2.15-r3"}]   # and a TrainJob with trainer.image registry.example/tf:2.14',
         references=(("https://github.com/kubernetes-sigs/kustomize/issues/3130", "images in custom resources"),),
         seen=(

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gate import render
+from gate.model import get
 from tests.command import report
 from tests.edit import line_of
 
@@ -36,16 +38,29 @@ LOST = (
     "the strategic-merge patch replaces the list spec.trainer.env of TrainJob/owls/night, and what it does not repeat is lost: "
     "TF_NUM_WORKERS, EPOCHS"
 )
-KNOWN = "configurations: [follow.yaml]\n"
-IMAGES = 'images: [{name: registry.example/tensorflow, newTag: "2.15"}]\n'
-STALE = (
-    "the image is registry.example/tensorflow:2.14, and `images:` of the kustomization sets its tag to 2.15: it does not reach a TrainJob"
-)
+OLD = "registry.example/tensorflow:2.14"
+DIGEST = "sha256:" + "0" * 64
+# An entry of `images:` and what kustomize makes of the image with it.
+ENTRIES = {
+    '{name: registry.example/tensorflow, newTag: "2.15"}': "registry.example/tensorflow:2.15",
+    f"{{name: registry.example/tensorflow, digest: '{DIGEST}'}}": f"registry.example/tensorflow@{DIGEST}",
+    "{name: registry.example/tensorflow, newName: mirror.example/tf, newTag: r9}": "mirror.example/tf:r9",
+    "{name: registry.example/tensorflow, newName: mirror.example:5000/tf}": "mirror.example:5000/tf:2.14",
+    "{name: registry.example/tensorflow, tagSuffix: -r3}": "registry.example/tensorflow:2.14-r3",
+}
+OUTER = "patches: [{path: p.yaml, target: {kind: TrainJob}}]\n"
+SET = "- {op: replace, path: /spec/trainer/image, value: 'registry.example/tensorflow:2.13'}\n"
+IMAGES = f"images: [{next(iter(ENTRIES))}]\n"
+TRANSFORMER = "apiVersion: builtin\nkind: ImageTagTransformer\nmetadata: {name: tag}\n"
 
 
-def found(folder: Path, kustomization: str, **files: str) -> list[tuple[str, str, str, int]]:
+def stale(wanted: str, image: str = OLD, by: str = "images") -> str:
+    return f"the image is {image}, of which `{by}:` of the kustomization makes {wanted}: it does not reach a TrainJob"
+
+
+def found(folder: Path, kustomization: str, *, resources: str = "run.yaml, other.yaml", **files: str) -> list[tuple[str, str, str, int]]:
     (folder / "clusters").mkdir()
-    texts = {"run.yaml": RUN, "other.yaml": OTHER, "kustomization.yaml": "resources: [run.yaml, other.yaml]\n" + kustomization}
+    texts = {"run.yaml": RUN, "other.yaml": OTHER, "kustomization.yaml": f"resources: [{resources}]\n{kustomization}"}
     for name, text in (texts | {f"{name}.yaml": text for name, text in files.items()}).items():
         (folder / name).write_text(text, encoding="utf-8")
     _, document = report(folder)
@@ -70,17 +85,63 @@ def test_a_json_patch_that_adds_to_the_list(tmp_path: Path) -> None:
     assert found(tmp_path, "patches: [{path: p.yaml, target: {kind: TrainJob, name: night}}]\n", p=patch) == []
 
 
-def test_an_image_that_is_not_reached(tmp_path: Path) -> None:
-    faults = found(tmp_path, IMAGES)
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_an_image_that_is_not_reached(entry: str, tmp_path: Path) -> None:
+    faults = found(tmp_path, f"images: [{entry}]\n")
+    message = stale(ENTRIES[entry])
     assert faults == [
-        ("kustomize/images-followed", STALE, "other.yaml", line_of(tmp_path / "other.yaml", "image:")),
-        ("kustomize/images-followed", STALE, "run.yaml", line_of(tmp_path / "run.yaml", "image:")),
+        ("kustomize/images-followed", message, "other.yaml", line_of(tmp_path / "other.yaml", "image:")),
+        ("kustomize/images-followed", message, "run.yaml", line_of(tmp_path / "run.yaml", "image:")),
     ]
 
 
-def test_an_image_that_a_configuration_reaches(tmp_path: Path) -> None:
-    assert found(tmp_path, IMAGES + KNOWN, follow="images: [{path: spec/trainer/image, kind: TrainJob}]\n") == []
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_an_image_that_a_configuration_reaches(entry: str, tmp_path: Path) -> None:
+    known = "configurations: [follow.yaml]\n"
+    assert found(tmp_path, f"images: [{entry}]\n" + known, follow="images: [{path: spec/trainer/image, kind: TrainJob}]\n") == []
+    rendered = render.build(tmp_path)
+    assert [get(run, ("spec", "trainer", "image")) for run in rendered] == [ENTRIES[entry]] * 2
+
+
+@pytest.mark.parametrize("specs", ["", "fieldSpecs: [{path: spec/trainer/image, kind: TrainJob}]\n"])
+def test_an_image_and_a_transformer_in_a_file(specs: str, tmp_path: Path) -> None:
+    transformer = TRANSFORMER + f"imageTag: {next(iter(ENTRIES))}\n" + specs
+    faults = found(tmp_path, "transformers: [tag.yaml]\n", tag=transformer)
+    message = stale("registry.example/tensorflow:2.15", by="transformers")
+    assert [fault[1] for fault in faults] == ([] if specs else [message, message])
 
 
 def test_an_image_of_another_name(tmp_path: Path) -> None:
     assert found(tmp_path, 'images: [{name: registry.example/tools, newTag: "2.15"}]\n') == []
+
+
+def test_an_image_that_entries_rename_in_turn(tmp_path: Path) -> None:
+    faults = found(tmp_path, "images: [{name: registry.example/tensorflow, newName: a}, {name: a, newTag: '3'}]\n")
+    assert {fault[1] for fault in faults} == {stale("a:3")}
+
+
+def layer(folder: Path, text: str, **files: str) -> None:
+    folder.mkdir()
+    for name, content in {"kustomization": text, **files}.items():
+        (folder / f"{name}.yaml").write_text(content, encoding="utf-8")
+
+
+@pytest.mark.parametrize("patched", [True, False])
+def test_an_image_that_a_layer_further_out_sets(patched: bool, tmp_path: Path) -> None:
+    """What `images:` of a base does not reach, against what an overlay writes on purpose."""
+    layer(tmp_path / "base", "resources: [run.yaml]\n" + IMAGES, run=RUN)
+    faults = found(tmp_path, OUTER if patched else "", resources="base", p=SET)
+    assert [fault[1:3] for fault in faults] == ([] if patched else [(stale("registry.example/tensorflow:2.15"), "base/run.yaml")])
+
+
+def test_an_image_beside_the_base_that_rewrites_images(tmp_path: Path) -> None:
+    layer(tmp_path / "base", "resources: [run.yaml]\n" + IMAGES, run=RUN.replace("night", "day").replace("registry.example", "elsewhere"))
+    assert found(tmp_path, "", resources="base, run.yaml, other.yaml") == []
+
+
+@pytest.mark.parametrize("patched", [True, False])
+def test_an_image_that_a_component_does_not_reach(patched: bool, tmp_path: Path) -> None:
+    """Components come before the patches of the kustomization that names them."""
+    layer(tmp_path / "tags", "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n" + IMAGES)
+    faults = found(tmp_path, "components: [tags]\n" + (OUTER if patched else ""), p=SET)
+    assert [fault[1] for fault in faults] == ([] if patched else [stale("registry.example/tensorflow:2.15")] * 2)
