@@ -36,7 +36,7 @@ filled_in_nowhere(workload) if {
 	every job in workload.jobset.spec.replicatedJobs { lib.ancestor(job) != "trainer" }
 }
 
-# Whether some of its pods may be made only when others are gone.
+# Whether the Jobs of a run wait for one another: some pods may be made only when others are gone.
 in_order(w) if {
 	some job in w.jobset.spec.replicatedJobs
 	count(job.dependsOn) > 0
