@@ -20,6 +20,7 @@ _ENDING = (
     "experimental.load",
     "experimental.SqlDataset",
 )
+_COUNTED = ("Dataset.from_tensor_slices", "Dataset.from_tensors", "Dataset.range")
 _ENDLESS = (
     "Dataset.random",
     "Dataset.counter",
@@ -29,6 +30,7 @@ _ENDLESS = (
 )
 _OF_FUNCTIONS = ("flat_map", "interleave")
 _SAME_LENGTH = ("map", "shuffle", "prefetch", "cache", "enumerate", "snapshot", "ignore_errors", "scan", "rejection_resample", "unique")
+_UNCOUNTED = ("ignore_errors", "scan", "rejection_resample", "unique")
 _OTHER_LENGTH = ("filter", "take_while", "skip", "unbatch", "window", "rebatch", "group_by_window", "bucket_by_sequence_length")
 _BATCHES = ("batch", "padded_batch", "ragged_batch", "sparse_batch")
 
@@ -49,9 +51,10 @@ def made(name: str, keras: str, call: Call) -> Value | None:
     if inside == name:
         return None
     if inside in _FILES:
-        return value(Dataset(files=True))
+        return value(Dataset(files=True, counted=inside == "Dataset.list_files"))
     if inside in _ENDING:
-        return value(Dataset())
+        samples = call.args[0] if inside == "Dataset.range" and len(call.args) == 1 else None
+        return value(Dataset(counted=True if inside in _COUNTED else None, samples=samples))
     if inside in _ENDLESS:
         return value(Dataset(infinite=True))
     if inside == "experimental.make_csv_dataset":
@@ -110,31 +113,37 @@ def method(tracer: Evaluator, receiver: Value, name: str, call: Call) -> Value |
     dataset: Dataset = receiver.data
     changed: Dataset | None = None
     if name in _SAME_LENGTH:
-        changed = dataset
+        changed = dataclasses.replace(dataset, counted=None) if name in _UNCOUNTED else dataset
     elif name in _OTHER_LENGTH:
-        changed = dataclasses.replace(dataset, full=False)
+        counted = False if name == "filter" and dataset.counted is not None else None
+        changed = dataclasses.replace(dataset, full=False, counted=counted, samples=None)
     elif name in _OF_FUNCTIONS:
         inner = call.get(0, "map_func") or UNKNOWN
         repeats = inner.kind == "function" and _mentions(inner.data, "repeat")
         changed = dataclasses.replace(dataset, infinite=None if repeats and not dataset.infinite else dataset.infinite)
+        changed = dataclasses.replace(changed, counted=False, samples=None)
     elif name in _BATCHES:
         full = call.get(1 if name == "batch" else 3, "drop_remainder")
+        again = dataset.batch is not None
         changed = dataclasses.replace(dataset, full=full is not None and not is_constant(full, False))
+        changed = dataclasses.replace(changed, batch=UNKNOWN if again or name != "batch" else call.get(0, "batch_size"))
     elif name == "repeat":
         count = call.get(0, "count")
         endless = count is None or is_constant(count, None) or is_constant(count, -1)
         known = endless or (count is not None and count.kind == "constant")
         changed = dataclasses.replace(dataset, infinite=True if endless else dataset.infinite if known else None)
-        changed = dataclasses.replace(changed, infinite=True) if dataset.infinite else changed
+        changed = dataclasses.replace(changed, infinite=True if dataset.infinite else changed.infinite, counted=None, samples=None)
     elif name == "take":
         # Of an endless one, it is as long on all workers as the script says; where it is cut decides.
-        changed = dataclasses.replace(dataset, infinite=None if dataset.infinite is not False else False)
+        changed = dataclasses.replace(dataset, infinite=None if dataset.infinite is not False else False, samples=None)
     elif name == "shard":
-        changed = dataclasses.replace(dataset, sharded=True)
+        changed = dataclasses.replace(dataset, sharded=True, samples=None)
     elif name == "concatenate":
         other = call.get(0, "dataset") or UNKNOWN
         known = other.kind == "dataset" and other.data.infinite is False and dataset.infinite is False
-        changed = dataclasses.replace(dataset, infinite=dataset.infinite or (False if known else None), full=False)
+        changed = dataclasses.replace(
+            dataset, infinite=dataset.infinite or (False if known else None), full=False, counted=None, samples=None
+        )
     elif name == "apply":
         return _applied(tracer, receiver, call)
     elif name == "with_options":
@@ -150,7 +159,9 @@ def _applied(tracer: Evaluator, receiver: Value, call: Call) -> Value:
         count = function.data.get(1, "count")
         endless = count is None or is_constant(count, None) or is_constant(count, -1)
         return renewed(receiver, data=dataclasses.replace(receiver.data, infinite=True if endless else None))
-    if function.kind == "made" and function.name.endswith(("prefetch_to_device", "copy_to_device", "assert_cardinality", "ignore_errors")):
+    if function.kind == "made" and function.name.endswith(("assert_cardinality", "ignore_errors")):
+        return renewed(receiver, data=dataclasses.replace(receiver.data, counted=None, samples=None))
+    if function.kind == "made" and function.name.endswith(("prefetch_to_device", "copy_to_device")):
         return receiver
     return renewed(receiver, data=Dataset(infinite=None))
 

@@ -11,6 +11,8 @@ from typing import Any
 from gate.scripts import _library, _names
 from gate.scripts._values import (
     DEVICES,
+    PRODUCT,
+    QUOTIENT,
     RANK,
     SAME,
     UNKNOWN,
@@ -220,7 +222,11 @@ class Evaluator:
         for side in (left, right):
             if side.kind in ("made", "model", "method") and _library.is_tensor(side):
                 self.emit("call", "tensorflow.operator")
-        return Value(taint=taint_of((left, right)), rank=left.rank or right.rank, text=text)
+        rank = left.rank or right.rank
+        if isinstance(node.op, ast.Mult | ast.FloorDiv):
+            name = PRODUCT if isinstance(node.op, ast.Mult) else QUOTIENT
+            return Value(kind="made", name=name, data=Call(args=(left, right)), taint=taint_of((left, right)), rank=rank)
+        return Value(taint=taint_of((left, right)), rank=rank, text=text)
 
     def _compare(self, node: ast.Compare, scope: Scope) -> Value:
         sides = [self.evaluate(side, scope) for side in (node.left, *node.comparators)]

@@ -15,6 +15,9 @@ from typing import Any
 # What a job that trains on several workers has, so that a list of them is not empty.
 DEVICES = ("tensorflow.config.list_physical_devices", "tensorflow.config.experimental.list_physical_devices")
 
+PRODUCT, QUOTIENT = "operator.mul", "operator.floordiv"
+_LARGEST = 2**62
+
 
 class Taint(enum.IntEnum):
     """Whether a value is the same in all workers of a job."""
@@ -119,6 +122,18 @@ def element_of(value: Value) -> Value:
     return Value(taint=value.taint)
 
 
+def number(value: Value | None) -> int | None:
+    """A whole number, or the product or quotient of some."""
+    if value is not None and value.kind == "constant" and isinstance(value.data, int) and not isinstance(value.data, bool):
+        return value.data
+    if value is None or not value.is_made(PRODUCT, QUOTIENT):
+        return None
+    left, right = (number(side) for side in value.data.args)
+    if left is None or right is None or (value.name == QUOTIENT and not right) or max(abs(left), abs(right)) > _LARGEST:
+        return None
+    return left * right if value.name == PRODUCT else left // right
+
+
 def parts(value: Value, count: int) -> Sequence[Value]:
     """The values that a tuple assignment takes from one."""
     options = list(value.options())
@@ -214,11 +229,15 @@ class Dataset:
     """A tf.data pipeline. `infinite`: it never ends (None: not known). `files`: read from files, so sharded by file.
 
     `full`: only whole batches. `unsharded`: every worker reads all of it. `sharded`: by the script itself.
+    `counted`: tf.data knows its cardinality (None: not known). `samples` are those of one pass, `batch` is the size of a batch.
     """
 
     infinite: bool | None = False
     files: bool = False
     full: bool = False
+    counted: bool | None = None
+    samples: Value | None = None
+    batch: Value | None = None
     unsharded: bool = False
     sharded: bool = False
     policy: str = ""

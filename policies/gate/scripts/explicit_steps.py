@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gate.model import Rule, Severity
 from gate.scripts import _keras, _trace
-from gate.scripts._values import UNKNOWN, Call, Event, Value, is_constant
+from gate.scripts._values import QUOTIENT, UNKNOWN, Call, Dataset, Event, Value, is_constant, number
 
 if TYPE_CHECKING:
     from gate.scripts import Finding, Script
@@ -18,7 +18,9 @@ RULE = Rule(
     description="Each worker iterates over its own shard. Shards of unequal length end at different steps: one worker runs out of data "
     "and leaves the all-reduce, and the others meet it in another one (`Collective ops is aborted by`, measured on TensorFlow 2.15.1 and "
     "2.21.0), run out of data as well (`Out of range: End of sequence`) or wait for it, depending on the version of TensorFlow and on how "
-    "the data are sharded. A data set with repeat() but without a number of steps is refused by Keras.",
+    "the data are sharded. A data set with repeat() but without a number of steps is refused by Keras. With one, Keras goes on "
+    "where the last epoch ended, and begins a data set again only where its cardinality is exactly that number: without repeat(), a later "
+    "epoch runs out, and the training ends there as if it were complete (`Your input ran out of data; interrupting training`).",
     symptoms=(
         "Out of range: End of sequence",
         "Your input ran out of data",
@@ -39,7 +41,7 @@ RULE = Rule(
     ),
 )
 
-_FIT = {"steps": 12, "validation_data": 7, "validation_steps": 13}  # positions, x being 0
+_FIT = {"epochs": 3, "steps": 12, "validation_data": 7, "validation_steps": 13}  # positions, x being 0
 
 
 def faults(script: Script) -> Iterator[Finding]:
@@ -59,8 +61,11 @@ def _judge(event: Event) -> Iterator[tuple[str, Severity | None]]:
         return
     call = event.call
     if event.name == "fit":
-        if _keras.is_given(call, _FIT["steps"], "steps_per_epoch") is False:
+        given = _keras.is_given(call, _FIT["steps"], "steps_per_epoch")
+        if given is False:
             yield from _training(call)
+        elif given:
+            yield from _later_epochs(call)
         data = call.get(_FIT["validation_data"], "validation_data") or UNKNOWN
         if _keras.is_given(call, _FIT["validation_steps"], "validation_steps") is False:
             if _all(data, "uneven"):
@@ -91,6 +96,49 @@ def _training(call: Call) -> Iterator[tuple[str, Severity | None]]:
         yield "fit() without steps_per_epoch on a data set that may end: one worker may run out of data first", "warning"
     elif (labels := call.get(1, "y")) is not None and not is_constant(labels, None):
         yield "fit() without steps_per_epoch on arrays: that all workers have as many of them is not checked", "warning"
+
+
+def _later_epochs(call: Call) -> Iterator[tuple[str, Severity | None]]:
+    """What a data set without repeat() has for the epochs after the first, where each has a number of steps."""
+    epochs, steps = call.get(_FIT["epochs"], "epochs"), call.get(_FIT["steps"], "steps_per_epoch")
+    if epochs is None or steps is None or call.get(11, "initial_epoch") is not None or number(epochs) in (0, 1):
+        return
+    options = list((call.get(0, "x") or UNKNOWN).options())
+    found = [_runs_out(option, steps, number(epochs)) for option in options]
+    if None not in found:
+        certain = all(found) and number(epochs) is not None
+        message = "fit() with steps_per_epoch and several epochs on a data set without repeat(): a later epoch runs out of data"
+        unless = "" if certain else ", unless its cardinality is that number or one pass is enough for all"
+        yield message + unless, None if certain else "warning"
+
+
+def _runs_out(data: Value, steps: Value, epochs: int | None) -> bool | None:
+    """Whether one pass is too short for all epochs: it is, it may be, None where it is not or nothing is known."""
+    if data.kind != "dataset" or data.data.infinite is not False or data.data.counted is None:
+        return None
+    dataset: Dataset = data.data
+    if dataset.sharded or dataset.unsharded or dataset.policy in ("OFF", "?"):
+        return None  # a worker may have more than its part of a pass
+    counted = dataset.counted and data.name != "distributed"
+    samples, batch, wanted = number(dataset.samples), number(dataset.batch), number(steps)
+    if samples is not None and batch and wanted is not None:
+        length = samples // batch if dataset.full else -(-samples // batch)
+        enough = (counted and length == wanted) or (epochs is not None and length >= wanted * epochs)
+        return None if enough or epochs is None else True
+    whole = dataset.batch is not None and _is_pass(steps, dataset.batch)
+    if not counted:
+        return whole
+    return False if whole and not dataset.full else None  # the same number only where no batch is cut short
+
+
+def _is_pass(steps: Value, batch: Value) -> bool:
+    """Whether a number of steps is one of samples by the size of the batch."""
+    if steps.is_made("builtins.max", "builtins.int"):
+        return any(_is_pass(each, batch) for each in steps.data.args)
+    if not steps.is_made(QUOTIENT):
+        return False
+    divisor = steps.data.args[1]
+    return divisor is batch or (divisor.kind == batch.kind == "constant" and divisor.data == batch.data)
 
 
 def _is_distributed(value: Value) -> bool:
