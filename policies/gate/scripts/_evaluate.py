@@ -297,7 +297,13 @@ class Evaluator:
             return Value(kind="super", data=(owner, scope.find("__home__")))
         call = self.arguments(node, scope)
         self.line = node.lineno
-        results = [self.apply(option, call) for option in target.options()]
+        results = []
+        for arm, option in enumerate(target.options()):
+            chosen = (
+                [self.branch(node, arm, Value(taint=target.taint, rank=True), node.func)] if target.kind == "choice" and target.rank else []
+            )
+            with self.under(*chosen):
+                results.append(self.apply(option, call))
         result = choice(results, test=Value(taint=target.taint, rank=target.rank) if target.kind == "choice" else SAME)
         if result.kind == "unknown" and result.taint is not Taint.SAME and isinstance(node.func, ast.Name | ast.Attribute):
             name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr

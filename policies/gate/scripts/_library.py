@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gate.scripts import _datasets, _names
 from gate.scripts._values import (
     DEVICES,
+    NONE,
     RANK,
     SAME,
     UNKNOWN,
@@ -32,7 +33,7 @@ KNOWN = sys.stdlib_module_names | {"builtins", "numpy", "tensorflow", "keras", "
 _DIFFERS = ("tempfile.", "uuid.", "socket.", "platform.node", "os.uname", "os.getpid", "os.gethostname", "threading.get")
 _VARIES = ("time.", "datetime.", "random.", "secrets.", "numpy.random.", "builtins.open", "builtins.input", "subprocess.", "os.getcwd")
 _LEAVES = ("sys.exit", "os._exit", "os.abort", "builtins.exit", "builtins.quit")
-_RUNS = ("absl.app.run", "tensorflow.compat.v1.app.run", "fire.Fire", "typer.run", "asyncio.run", "tensorflow.function", "functools.wraps")
+_RUNS = ("absl.app.run", "tensorflow.compat.v1.app.run", "fire.Fire", "typer.run", "asyncio.run")
 _WRAPS = ("tensorflow.function", "tensorflow.autograph.experimental.do_not_convert", "functools.lru_cache", "functools.cache")
 _RESOLVERS = ("TFConfigClusterResolver", "SimpleClusterResolver", "SlurmClusterResolver", "KubernetesClusterResolver")
 _KEEP_RANK = ("builtins.int", "builtins.str", "builtins.bool", "builtins.float", "operator.", "re.", "builtins.divmod", "builtins.repr")
@@ -60,7 +61,7 @@ def called(tracer: Evaluator, name: str, call: Call) -> Value:
     tracer.emit("call" if known else "opaque", name, call=call, result=result)
     if name in _LEAVES:
         tracer.ended = True
-    if name in _RUNS and name not in _WRAPS:
+    if name in _RUNS:
         for value in call.args[:1]:
             for option in value.options():
                 if option.kind == "function":
@@ -244,6 +245,8 @@ def subscript(base: Value, key: Value) -> Value:
     if base.kind == "items" and key.kind == "constant" and isinstance(key.data, int) and -len(base.data) <= key.data < len(base.data):
         item: Item = base.data[key.data]
         return item.value
+    if base.kind == "items" and base.data and key.rank:
+        return choice([item.value for item in base.data], test=key)
     if base.is_made("keras.datasets"):
         return base
     text = base.text if base.kind in ("made", "unknown") else None
@@ -319,6 +322,8 @@ def _method_result(tracer: Evaluator, receiver: Value, name: str, call: Call) ->
         case "mapping", "update":
             receiver.data.update({**(first.data if first.kind == "mapping" else {}), **call.kwargs})
             return SAME
+        case "mapping", "get" | "pop" if first.rank and receiver.data:
+            return choice([*receiver.data.values(), call.get(1) or NONE], test=first)
         case "mapping", "get" | "pop":
             return subscript(receiver, first) if first.kind == "constant" and first.data in receiver.data else call.get(1) or UNKNOWN
         case "mapping", "setdefault" if first.kind == "constant" and len(call.args) > 1:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _DEPTH = 24
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
-_LASTING = ("", "loop", "function", "program")
+_LASTING = ("", "loop", "function", "program", "failure")
 
 
 @functools.lru_cache(maxsize=4)
@@ -70,7 +70,8 @@ def is_strategy(event: Event) -> bool:
 class Tracer(Evaluator):
     def __init__(self) -> None:
         super().__init__()
-        self.active: list[ast.AST] = []
+        self.active: list[tuple[int, int]] = []
+        self.caught = 0  # the blocks with an `except` that are entered
         self.reached: set[ast.AST] = set()
         self.defined: dict[ast.AST, Function] = {}
         self.returned: list[tuple[Value, Path]] = []
@@ -101,14 +102,15 @@ class Tracer(Evaluator):
 
     def enter(self, function: Function, call: Call) -> Value:
         node = function.node
-        if node in self.active or len(self.active) >= _DEPTH:
+        entry = (id(node), id(function.scope))  # of a decorator, each wrapper is another
+        if entry in self.active or len(self.active) >= _DEPTH:
             return UNKNOWN
         self.reached.add(node)
         scope = Scope(parent=function.scope)
         self._bind(function, call, scope)
         path, line, returned = self.path, self.line, self.returned
         self.returned = []
-        self.active.append(node)
+        self.active.append(entry)
         try:
             if isinstance(node, ast.Lambda):
                 return self.evaluate(node.body, scope)
@@ -203,7 +205,14 @@ class Tracer(Evaluator):
 
     def _do_raise(self, node: ast.Raise, scope: Scope) -> str:
         self._each(node, scope)
-        return "function"
+        leaves = any(isinstance(each, ast.Name) and each.id == "SystemExit" for each in ast.walk(node))
+        return "function" if self.caught or leaves else "failure"
+
+    def _do_assert(self, node: ast.Assert, scope: Scope) -> str:
+        test = self.evaluate(node.test, scope)
+        if self.caught and as_test(test).rank:  # elsewhere it ends the worker, which no script wants of all but one
+            self.path += (self.branch(node, 0, test, node.test, "try"),)
+        return ""
 
     def _do_break(self, node: ast.Break, scope: Scope) -> str:
         return "loop"
@@ -233,12 +242,16 @@ class Tracer(Evaluator):
         return ""
 
     def _do_functiondef(self, node: _Definition, scope: Scope) -> str:
-        for decorator in node.decorator_list:
-            self.evaluate(decorator, scope)
+        decorators = [self.evaluate(decorator, scope) for decorator in node.decorator_list]
         self.remember_defaults(node, scope)
         function = Function(node=node, scope=scope)
         self.defined[node] = function
-        scope.bind(node.name, Value(kind="function", data=function, taint=Taint.SAME))
+        value = Value(kind="function", data=function, taint=Taint.SAME)
+        if all(decorator.kind == "function" for decorator in decorators):  # the script's own, which may decide who enters
+            for decorator in reversed(decorators):
+                wrapped = self.enter(decorator.data, Call(args=(value,)))
+                value = wrapped if wrapped.kind == "function" else value
+        scope.bind(node.name, value)
         return ""
 
     _do_asyncfunctiondef = _do_functiondef
@@ -251,7 +264,7 @@ class Tracer(Evaluator):
         self.block(node.body, inner)
         kind = Class(node=node, bases=bases, members=inner.names)
         for name, member in inner.names.items():
-            if member.kind == "function" and member.data.node in self.defined:
+            if member.kind == "function" and member.data.node in node.body:
                 # A method sees the names around its class, not those in it.
                 method = Function(node=member.data.node, scope=scope, home=kind)
                 self.defined[member.data.node] = method
@@ -287,6 +300,8 @@ class Tracer(Evaluator):
             return min(flows, key=_LASTING.index)
         if len(going) == 1 and len(arms) > 1:
             lasts = min((flow for flow in flows if flow), key=_LASTING.index)
+            if lasts == "failure":
+                return ""  # who comes this far is not decided by it: a worker that fails ends the run
             self.path += (self.branch(node, going[0], test, source, lasts),)
         return ""
 
@@ -320,12 +335,12 @@ class Tracer(Evaluator):
         before = dict(scope.names)
         path = self.path
         flow = self.block(node.body, scope)
-        self.path = path + tuple(branch for branch in self.path[len(path) :] if branch.lasts in ("function", "program"))
+        self.path = path + tuple(branch for branch in self.path[len(path) :] if branch.lasts in ("try", "function", "program"))
         after = dict(scope.names)
         scope.names.update(merged([before, after], SAME))
         self.block(node.orelse, scope)
         endless = isinstance(node, ast.While) and isinstance(node.test, ast.Constant)
-        return flow if endless and flow in ("function", "program") else ""
+        return flow if endless and flow in ("function", "program", "failure") else ""
 
     def _do_with(self, node: ast.With | ast.AsyncWith, scope: Scope) -> str:
         entered = len(self.scopes)
@@ -342,7 +357,13 @@ class Tracer(Evaluator):
 
     def _do_try(self, node: ast.Try | ast.TryStar, scope: Scope) -> str:
         before = dict(scope.names)
-        flow = self.block(node.body, scope) or self.block(node.orelse, scope)
+        outside = self.path
+        self.caught += bool(node.handlers)
+        flow = self.block(node.body, scope)
+        self.caught -= bool(node.handlers)
+        flow = flow or self.block(node.orelse, scope)
+        if node.handlers:
+            self.path = outside + tuple(branch for branch in self.path[len(outside) :] if branch.lasts != "try")
         ends = [dict(scope.names)]
         flows = [flow]
         for arm, handler in enumerate(node.handlers):

@@ -260,7 +260,7 @@ class Branch:
     test: Value = SAME
     source: str = ""
     root: bool = False
-    lasts: str = ""  # after an early return or exit: until the end of the "loop", "function" or "program"
+    lasts: str = ""  # after an early return or exit: until the end of the "loop", "try", "function" or "program"
 
 
 Path = tuple[Branch, ...]
