@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from gate.model import Rule
+from gate.model import Rule, Severity
 from gate.scripts import _keras, _names, _trace
-from gate.scripts._values import Branch, Event, Path, Value, apart
+from gate.scripts._values import Branch, Event, Path, Value, apart, is_constant
 
 if TYPE_CHECKING:
     from gate.scripts import Finding, Script
@@ -18,7 +18,7 @@ RULE = Rule(
     description="These read or reduce variables that the workers hold together: metrics, batch norm's statistics, gradients. A worker "
     "that calls them alone waits for the others for ever, or the next collective of the others meets it and aborts with `Shape mismatch "
     "in the collective instance` (measured for evaluate, save and ModelCheckpoint on TensorFlow 2.15.1). Saving on the chief only is "
-    "the usual form of it.",
+    "the usual form of it. A worker that is given other epochs or steps than the others, or that validates alone, ends up there, too.",
     symptoms=("a heartbeat time-out in evaluate", "a silent hang in save"),
     severity="error",
     fix="Call it on all workers; where only one may keep the files, give the others a scratch path of their own.",
@@ -27,10 +27,18 @@ RULE = Rule(
         ("https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras#model_saving_and_loading", "saving on all workers"),
         ("https://github.com/tensorflow/tensorflow/issues/40374", "saving under MultiWorkerMirroredStrategy"),
     ),
-    seen=("lab: tests/training/test_training.py::test_a_worker_that_evaluates_alone_meets_the_others_in_another_step",),
+    seen=(
+        "lab: tests/training/test_training.py::test_a_worker_that_evaluates_alone_meets_the_others_in_another_step",
+        "lab: tests/training/test_training.py::test_workers_whose_data_end_at_different_steps_abort",
+    ),
 )
 
 _SAVES = ("save", "save_weights", "export", "write")
+_COUNTS = {  # by their positions
+    "fit": {"epochs": 3, "initial_epoch": 11, "steps_per_epoch": 12, "validation_steps": 13, "validation_freq": 15},
+    "evaluate": {"steps": 5},
+    "predict": {"steps": 3},
+}
 _SAVE_FUNCTIONS = ("tensorflow.saved_model.save",)
 
 
@@ -55,6 +63,27 @@ def faults(script: Script) -> Iterator[Finding]:
                     f"{what} is for some workers only ({_condition(branch)}): it is collective, the others are waited for",
                     None,
                 )
+        for name, severity in _own_arguments(event):
+            if (event.line, name) not in seen:
+                seen.add((event.line, name))
+                yield event.line, f"{name} depends on the worker: {event.name}() is collective, the others are waited for", severity
+
+
+def _own_arguments(event: Event) -> Iterator[tuple[str, Severity | None]]:
+    """The arguments that make workers take part in another number of steps."""
+    if event.kind != "method" or event.name not in _COUNTS or not _keras.is_distributed(event):
+        return
+    data = event.call.get(7, "validation_data") if event.name == "fit" else None
+    options = [] if data is None else list(data.options())
+    own = any(option.rank for option in options)  # what is read, and not whether
+    if data is not None and data.rank and not own and any(is_constant(option, None) for option in options):
+        yield "validation_data", None
+        return
+    for name, position in _COUNTS[event.name].items():
+        value = event.call.get(position, name)
+        if value is not None and value.rank:
+            constants = {repr(option.data) for option in value.options() if option.kind == "constant"}
+            yield name, None if value.kind != "choice" or len(constants) > 1 else "warning"
 
 
 def _collective(event: Event) -> str:
