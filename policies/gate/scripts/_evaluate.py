@@ -238,7 +238,8 @@ class Evaluator:
             return constant((sides[0].data == sides[1].data) == isinstance(node.ops[0], ast.Eq))
         texts = {option.data for side in sides for option in side.options() if option.kind == "constant" and isinstance(option.data, str)}
         rank = any(side.rank for side in sides) and not texts & {"evaluator", "ps"}  # those take part in no collective
-        return Value(taint=taint_of(sides), rank=rank)
+        taint = taint_of(sides)
+        return Value(taint=Taint.GROUPS if taint is Taint.DIFFERS else taint, rank=rank)
 
     # Parts
 

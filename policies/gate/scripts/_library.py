@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gate.scripts import _datasets, _names
 from gate.scripts._values import (
     DEVICES,
+    KIND,
     NONE,
     RANK,
     SAME,
@@ -219,10 +220,10 @@ def attribute(base: Value, name: str) -> Value:
         case "strategy" if name in ("num_replicas_in_sync",):
             return SAME
         case "made" if base.name == "resolver" and name in ("task_id", "task_type"):
-            return RANK
+            return RANK if name == "task_id" else KIND
         case "made" if base.name == "extended":
             own = name in ("should_checkpoint", "should_save_summary", "is_chief") or _names.says_rank(name.removeprefix("_"))
-            return RANK if own or name == "_id_in_cluster" else SAME
+            return KIND if own else RANK if name == "_id_in_cluster" else SAME
         case "made" if base.name.endswith(("parse_args", "parse_known_args")):
             return RANK if _names.says_rank(name) else Value(taint=Taint.SAME)
         case "made" if name in base.data.attributes:
@@ -236,7 +237,9 @@ def subscript(base: Value, key: Value) -> Value:
     if base.kind == "tfconfig":
         if base.name in ("cluster",) or is_constant(key, "cluster"):
             return Value(kind="tfconfig", name="cluster", taint=Taint.SAME)
-        return Value(kind="tfconfig", name="task", taint=Taint.DIFFERS) if is_constant(key, "task") else RANK
+        if is_constant(key, "task"):
+            return Value(kind="tfconfig", name="task", taint=Taint.DIFFERS)
+        return KIND if is_constant(key, "type") else RANK
     if base.kind == "mapping" and key.kind == "constant" and key.data in base.data:
         found: Value = base.data[key.data]
         return found

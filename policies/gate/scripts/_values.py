@@ -20,11 +20,12 @@ _LARGEST = 2**62
 
 
 class Taint(enum.IntEnum):
-    """Whether a value is the same in all workers of a job."""
+    """Whether a value is the same in all workers of a job; GROUPS: in all of a kind, the chief and the others, say."""
 
     SAME = 0
-    UNKNOWN = 1
-    DIFFERS = 2
+    GROUPS = 1
+    UNKNOWN = 2
+    DIFFERS = 3
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,6 +62,7 @@ class Value:
 UNKNOWN = Value()
 SAME = Value(taint=Taint.SAME)
 RANK = Value(taint=Taint.DIFFERS, rank=True)
+KIND = Value(taint=Taint.GROUPS, rank=True)
 NONE = Value(kind="constant", data=None, taint=Taint.SAME)
 
 

@@ -20,7 +20,8 @@ RULE = Rule(
     "`allow_missing_files was set to false and …/variables_temp/part-00000-of-00001`); HDF5 is locked (`unable to lock file`); a .keras "
     "file is cut off and begun anew by each, so that a worker that saves late and is stopped takes the chief's finished model with it. "
     "BackupAndRestore of Keras 2 and tf_keras gives the others a folder of their own; so does their ModelCheckpoint, but not that of "
-    "Keras 3, and a script had better not depend on which it meets: a warning. A path in /tmp is the pod's own.",
+    "Keras 3, and a script had better not depend on which it meets: a warning. A path in /tmp is the pod's own. One "
+    "scratch path for all but the chief does for two workers and no more: a warning, as a script alone does not say how many there are.",
     symptoms=("NotFoundError: variables_temp/part-00000-of-00001.index", "allow_missing_files was set to false"),
     severity="error",
     fix="Save on all workers: the chief (task 0) to the real path, the others to a scratch path with their task index, which they remove.",
@@ -58,9 +59,25 @@ def faults(script: Script) -> Iterator[Finding]:
                 message = f"{what} is given one path on all workers: they write the same files"
             elif any(_same_elsewhere(event, target, path, other) for other in _written(events)):
                 message = f"{what} is given the same path in both arms of a decision between workers: they write the same files"
+        if not message and severity is None and _by_kind(events, event, target, path):
+            message = f"{what} is given one path for each kind of worker: where there are more than two workers, some write the same files"
+            severity = "warning"
         if message and (event.line, message) not in seen:
             seen.add((event.line, message))
             yield event.line, message, severity
+
+
+def _by_kind(events: Sequence[Event], event: Event, target: Value, path: Path) -> bool:
+    """Whether a path is one of a few, by what splits the workers into the chief and the others."""
+    if not all(_is_shared(option) for option in target.options()):
+        return False
+    if not any(_decides(branch) for branch in path):
+        return target.taint is Taint.GROUPS
+    mine = next((branch for branch in path if _decides(branch)), None)
+    if mine is None or mine.arm == 0 or mine.test.taint is not Taint.GROUPS or target.taint is not Taint.SAME:
+        return False
+    others = [other for other in _written(events) if other[0] is not event and any(apart(mine, each) for each in other[3])]
+    return bool(others) and all(other[2].taint is Taint.SAME and all(map(_is_shared, other[2].options())) for other in others)
 
 
 def _decides(branch: Branch) -> bool:

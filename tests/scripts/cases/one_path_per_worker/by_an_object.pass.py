@@ -21,7 +21,7 @@ class Keeper:
         self.scratch = "" if chief else os.path.join(directory, "not-kept")
 
     def export(self, model):
-        model.save(f"{self.scratch or self.directory}/model.keras")
+        model.save(f"{self.scratch or self.directory}/model.keras")  # warns: one path for each kind of worker
 
 
 strategy = tf.distribute.MultiWorkerMirroredStrategy()

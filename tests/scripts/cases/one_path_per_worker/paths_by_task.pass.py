@@ -38,6 +38,11 @@ path = base
 if resolver.task_id:
     path = f"/runs/not-kept-{resolver.task_id}"
 model.save(path)
-model.save(base if resolver.task_id == 0 else "/runs/scratch")
+model.save(base if resolver.task_id == 0 else "/tmp/scratch")
+model.save([base, "/runs/other"][resolver.task_id])
 paths = {True: base, False: f"/runs/not-kept-{resolver.task_id}"}
 model.save(paths[resolver.task_id == 0])
+if resolver.task_id == 0:
+    model.save(base)
+else:
+    model.save(f"/runs/not-kept-{resolver.task_id}")
