@@ -53,9 +53,11 @@ test_fail_jobset_replicas if {
 test_fail_no_label if {
 	message := "the name is no RFC 1035 label (a lower-case letter, then letters, digits and `-`): Trainer and JobSet refuse it"
 	every name in ["7-run", "run.7", "Run", "run-"] {
-		report == too_long(message) with input as fixture.set(fixture.trainjob, "/workloads/0", "name", name)
+		report == {object.union(finding, {"fix": fix}) | some finding in too_long(message)} with input as fixture.set(fixture.trainjob, "/workloads/0", "name", name)
 	}
 }
+
+fix := "Write a name that begins with a lower-case letter and holds nothing but such letters, digits and `-`."
 
 test_fail_replicated_job_name if {
 	report == {fixture.in_workload(

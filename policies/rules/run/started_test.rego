@@ -70,7 +70,7 @@ test_fail_jobset_managed if {
 test_fail_suspended if {
 	report == {object.union(
 		fixture.at(0, ["spec", "suspend"], "the run is suspended and no queue starts it: it waits until somebody changes spec.suspend"),
-		{"severity": "warning"},
+		{"severity": "warning", "fix": "Leave suspend out, or give the run its queue label: Kueue starts it then."},
 	)} with input as suspended
 }
 
