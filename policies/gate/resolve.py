@@ -113,6 +113,15 @@ def resolve(resources: Sequence[Resource], catalog: Catalog) -> list[Workload]:
             effective = _template(index, resource.manifest)
             _set_counts(effective, index, resource.manifest)
             made.append(_workload(len(made), index, resource, index, resource.manifest, effective))
+    overheads = {
+        each.name: _mapping(get(each.manifest, ("overhead", "podFixed")))
+        for each in resources
+        if each.group == "node.k8s.io" and each.kind == "RuntimeClass"
+    }
+    for workload in made:
+        if workload.effective:
+            workload.pods = [_pod(at, job, overheads) for at, job in _jobs(workload.effective)]
+            _mark_tensorflow(workload)
     return made
 
 
@@ -331,7 +340,7 @@ def _ancestor(job: Mapping[str, Any]) -> str | None:
 
 
 def _workload(number: int, index: int, resource: Resource, runtime: int | None, source: Manifest, effective: Traced | None) -> Workload:
-    made = Workload(
+    return Workload(
         index=number,
         object=index,
         kind=resource.kind,
@@ -343,15 +352,13 @@ def _workload(number: int, index: int, resource: Resource, runtime: int | None, 
         pod_group_policy=_mapping(get(source, ("spec", "podGroupPolicy"))),
         effective=effective,
     )
-    if effective:
-        made.pods = [_pod(at, job) for at, job in _jobs(effective)]
-        _mark_tensorflow(made)
-    return made
 
 
-def _pod(at: int, job: Mapping[str, Any]) -> dict[str, Any]:
+def _pod(at: int, job: Mapping[str, Any], overheads: Mapping[str, Any]) -> dict[str, Any]:
+    """The pods of a Job, with the overhead that the API server and Kueue take from their runtime class."""
     spec = _mapping(get(job, ("template", "spec")))
     pod = _mapping(get(spec, ("template", "spec")))
+    pod = {"overhead": overheads.get(str(pod.get("runtimeClassName"))), **pod}
     replicas, parallelism, completions = job.get("replicas", 1), spec.get("parallelism", 1), spec.get("completions")
     together = min(parallelism, completions) if isinstance(completions, int) and isinstance(parallelism, int) else parallelism
     label = _ancestor(job)

@@ -63,6 +63,14 @@ found contains object.union(
 	name != ""
 }
 
+found contains object.union(
+	reference(g, "RuntimeClass", name, ["runtimeClassName"]),
+	{"group": "node.k8s.io", "namespace": ""},
+) if {
+	some g in pods
+	name := lib.pod_spec(g).runtimeClassName
+}
+
 # Volumes made of a ConfigMap or Secret, projected ones among them.
 files contains file(g, volume[source], source, field, ["volumes", i, source]) if {
 	some g in pods

@@ -1,7 +1,7 @@
 # METADATA
 # title: What pods refer to exists
 # description: |
-#   A pod whose ConfigMap, Secret, claim or priority class does not exist waits in ContainerCreating or Pending, or is not
+#   A pod whose ConfigMap, Secret, claim, priority class or runtime class does not exist waits in ContainerCreating or Pending, or is not
 #   made at all; its gang waits for it and holds what it was admitted with. The usual cause is a generated name
 #   (hash, prefix, suffix) that kustomize does not follow into custom resources.
 # related_resources:
@@ -12,9 +12,11 @@
 # custom:
 #   symptoms:
 #   - "CreateContainerConfigError, MountVolume.SetUp failed: configmap not found"
+#   - "pod rejected: RuntimeClass not found"
 #   seen:
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_without_their_config_map_the_containers_are_never_made"
 #   - "source: kubernetes plugin/pkg/admission/priority/admission.go"
+#   - "source: kubernetes plugin/pkg/admission/runtimeclass/admission.go"
 #   severity: error
 #   needs: cluster
 #   fix: |
@@ -70,6 +72,7 @@ exists(r) if {
 built_in := {
 	"ConfigMap": {"kube-root-ca.crt", "openshift-service-ca.crt"},
 	"ServiceAccount": {"default"},
+	"RuntimeClass": {"nvidia", "nvidia-cdi", "nvidia-legacy"}, # what NVIDIA's GPU operator makes
 }
 
 made_by_trainer := {
@@ -91,6 +94,7 @@ consequence := {
 	"PersistentVolumeClaim": "the pods are never scheduled",
 	"ServiceAccount": "no pod can be made",
 	"PriorityClass": "no pod can be made",
+	"RuntimeClass": "no pod can be made",
 }
 
 # An object of that name elsewhere, or one whose name only has a prefix or suffix more, is most likely meant.

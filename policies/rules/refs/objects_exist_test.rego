@@ -47,6 +47,10 @@ references := [
 		"priorityClassName", "x", ["priorityClassName"],
 		"PriorityClass x does not exist: no pod can be made",
 	],
+	[
+		"runtimeClassName", "x", ["runtimeClassName"],
+		"RuntimeClass x does not exist: no pod can be made",
+	],
 ]
 
 test_fail_each_reference if {
@@ -118,6 +122,13 @@ test_success_made_by_others if {
 	}
 	report == set() with input as fixture.with_pod(fixture.trainjob, "serviceAccountName", "default")
 	report == set() with input as fixture.with_pod(fixture.trainjob, "priorityClassName", "system-node-critical")
+}
+
+test_success_runtime_class if {
+	report == set() with input as fixture.with_pod(fixture.trainjob, "runtimeClassName", "nvidia")
+	kata := fixture.with_pod(fixture.trainjob, "runtimeClassName", "kata")
+	report == set() with input as fixture.set(kata, "/cluster/external", "-", {"kind": "RuntimeClass", "namespace": "", "name": "kata"})
+	report == set() with input as fixture.set(kata, "/objects", "-", {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "kata"}, "handler": "kata"})
 }
 
 test_success_external if {
