@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ from gate import schemas, source
 from gate.model import FieldPath, GateError, Place
 
 FILE_NAME = "cluster.yaml"
-_SCHEMA = Path(__file__).resolve().parent.parent / "schemas" / "cluster.schema.json"
+_POLICIES = Path(__file__).resolve().parent.parent
+_SCHEMA = _POLICIES / "schemas" / "cluster.schema.json"
+_PAIRS = _POLICIES / "rules" / "lib" / "versions" / "data.yaml"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,14 +35,18 @@ class Facts:
 
     @property
     def catalog(self) -> schemas.Catalog:
-        """The schemas of the versions that the cluster runs. Raises GateError at the line of an unknown version."""
+        """The schemas of the versions that the cluster runs. Raises GateError at the line of an unknown version.
+
+        What is known of an unknown version is said all the same: that it fails beside another.
+        """
         try:
             return schemas.catalog(tuple(sorted(self.value["versions"].items())))
         except GateError as error:
             key = error.message.partition(":")[0].rpartition(".")[2]
             if key not in self.value["versions"]:
                 raise
-            raise GateError(error.message, file=self.file, line=self.place(("versions", key)).line) from error
+            message = "; ".join([error.message, *_failing(self.value["versions"])])
+            raise GateError(message, file=self.file, line=self.place(("versions", key)).line) from error
 
     def for_rules(self) -> dict[str, Any]:
         external = []
@@ -48,6 +55,22 @@ class Facts:
             namespace, _, name = rest.rpartition("/")
             external.append({"kind": kind, "namespace": namespace, "name": name})
         return {**self.value, "external": external}
+
+
+def _failing(versions: Mapping[str, str]) -> list[str]:
+    """Why versions that a cluster names fail together, as far as the rules know it (versions/kueue-and-trainer)."""
+    (document,) = source.load(_PAIRS)
+    return [
+        pair["why"].format_map(versions)
+        for pair in document.value["failing"]
+        if all(name in versions and _number(versions[name]) >= _number(least) for name, least in pair["from"].items())
+        and all(name in versions and _number(versions[name]) < _number(first) for name, first in pair["below"].items())
+    ]
+
+
+def _number(version: str) -> tuple[int, ...]:
+    given = [int(part) for part in version.split(".")]
+    return (*given, *[0] * (3 - len(given)))
 
 
 def of(folder: Path) -> Facts:

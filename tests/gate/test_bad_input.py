@@ -252,6 +252,12 @@ CLUSTERS = {
         4,
         'nodes[0].count: -1 is less than the minimum of 0; line 5: network: ["a"] is not a mapping',
     ),
+    "an unknown version that is known to fail beside another": (
+        'versions:\n  trainer: "2.1.0"\n  kueue: "0.18.0"\nnodes: []\nnetwork: {interface: a}\n',
+        4,
+        "0.18.0 is not known (known: 0.16.1, 0.17.0); add it to policies/schemas/sources.yaml; "
+        "Kueue 0.18.0 writes spec.runtimePatches, which Trainer 2.1.0 does not have: admitted TrainJobs stay suspended for ever",
+    ),
     "broken YAML": ("nodes: [\n", 3, "is not valid YAML"),
 }
 
@@ -264,6 +270,14 @@ def test_cluster_facts_that_break_their_schema(name: str, tmp_path: Path) -> Non
     assert result.exit_code == 2
     assert message in result.output
     assert f"facts.yaml:{line}" in result.output
+
+
+def test_of_an_unknown_version_that_may_work_no_more_is_said(tmp_path: Path) -> None:
+    facts = 'name: c\nversions: {trainer: "2.3.0", kueue: "0.18.0"}\nnodes: []\nnetwork: {interface: a}\n'
+    write(tmp_path, {"a.yaml": GOOD, "facts.yaml": facts})
+    result = gate("check", "--cluster", tmp_path / "facts.yaml", tmp_path / "a.yaml")
+    assert result.exit_code == 2
+    assert "0.18.0 is not known (known: 0.16.1, 0.17.0); add it to policies/schemas/sources.yaml\n" in result.output
 
 
 def test_a_cluster_that_is_not_there(estate: Path) -> None:

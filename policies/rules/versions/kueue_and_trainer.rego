@@ -28,30 +28,17 @@
 package rules.versions.kueue_and_trainer
 
 import data.lib
+import data.lib.versions
 
-report contains finding if {
+report contains lib.of_cluster(["versions", "kueue"], message) if {
 	queued
-	semver.compare(kueue, "0.17.0") >= 0
-	semver.compare(trainer, "2.2.0") < 0
-	finding := lib.of_cluster(["versions", "kueue"], sprintf(
-		"Kueue %s writes spec.runtimePatches, which Trainer %s does not have: admitted TrainJobs stay suspended for ever",
-		[kueue, trainer],
-	))
+	some pair in versions.failing
+	every component, least in pair.from { semver.compare(version[component], least) >= 0 }
+	every component, first in pair.below { semver.compare(version[component], first) < 0 }
+	message := strings.replace_n({sprintf("{%s}", [component]): text | some component, text in version}, pair.why)
 }
 
-report contains finding if {
-	queued
-	semver.compare(kueue, "0.17.0") < 0
-	semver.compare(trainer, "2.2.0") >= 0
-	finding := lib.of_cluster(["versions", "kueue"], sprintf(
-		"Kueue %s writes spec.podTemplateOverrides, which Trainer %s does not have, and drops the runtimePatches of what it admits",
-		[kueue, trainer],
-	))
-}
-
-kueue := input.cluster.versions.kueue
-
-trainer := input.versions.trainer
+version := {"kueue": input.cluster.versions.kueue, "trainer": input.versions.trainer}
 
 # Only where Kueue queues TrainJobs at all.
 queued if {
