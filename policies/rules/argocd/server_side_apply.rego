@@ -76,7 +76,7 @@ definitions_of(source) := component if {
 	component := argocd.installs(source)
 	holds(source, component)
 	not left_out(source, component)
-	not contains(json.marshal(source), argocd.sync_options)
+	every word in ["sync-options", "CustomResourceDefinition"] { not contains(json.marshal(source), word) }
 }
 
 holds(source, component) if {

@@ -77,6 +77,10 @@ test_success_left_out if {
 
 test_success_told_elsewhere if {
 	report == set() with input as deploying(object.union(trainer, {"kustomize": {"commonAnnotations": {"argocd.argoproj.io/sync-options": "ServerSideApply=true"}}}), [])
+	every patch in ["[{op: add, path: /metadata/annotations/argocd.argoproj.io~1sync-options, value: ServerSideApply=true}]", "{$patch: delete}"] {
+		patches := [{"target": {"kind": "CustomResourceDefinition"}, "patch": patch}]
+		report == set() with input as deploying(object.union(trainer, {"kustomize": {"patches": patches}}), [])
+	}
 	report == set() with input as deploying(trainer, ["{{options}}"])
 	report == set() with input as json.patch(deploying(trainer, []), [{"op": "add", "path": "/objects/0/spec/templatePatch", "value": "spec: {}"}])
 }
