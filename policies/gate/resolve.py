@@ -165,7 +165,7 @@ def _started(container: Any) -> str:
     """The script that a container's command is about, "" where something else may come first."""
     if not _list(get(container, ("command",))):
         return ""
-    words = " ".join(str(word) for key in ("command", "args") for word in _list(get(container, (key,))))
+    words = _words(container)
     started = _STARTS.match(_SHELL.sub("", words, count=1))
     return started[1] if started else ""
 
@@ -379,7 +379,8 @@ def _mark_tensorflow(workload: Workload) -> None:
 
     Evidence is the framework label of the runtime, a tensorflow image, tfrun in the command, or, where nothing speaks
     for another framework, a variable of TensorFlow's or an image called tf. Where the trainer's Job is labelled the
-    workers are its pods, else those pods that show evidence themselves and do not only run before the others.
+    workers are its pods and those that tfrun starts beside them, else those pods that show evidence themselves and do not
+    only run before the others.
     """
     assert workload.effective
     jobs = [job for _, job in _jobs(workload.effective)]
@@ -392,6 +393,8 @@ def _mark_tensorflow(workload: Workload) -> None:
     first = {get(before, ("name",)) for job in jobs for before in _list(job.get("dependsOn")) if get(before, ("status",)) == "Complete"}
     seen = [strong or weak for strong, weak in own]
     seen = [each and job.get("name") not in first for each, job in zip(seen, jobs, strict=True)] if first else seen
+    joins = [not pod["ancestor"] and job.get("name") not in first and _joins(job) for pod, job in zip(workload.pods, jobs, strict=True)]
+    trainers = [one or other for one, other in zip(trainers, joins, strict=True)] if any(trainers) else trainers
     workers = trainers if any(trainers) else seen if any(seen) else [pod["ancestor"] is None for pod in workload.pods]
     for pod, worker in zip(workload.pods, workers, strict=True):
         pod["tensorflow"] = worker
@@ -403,9 +406,8 @@ def _evidence(job: Mapping[str, Any]) -> tuple[bool, bool]:
     The container `node` decides where there is one; TensorBoard beside the training of another framework says nothing.
     """
     strong = weak = False
-    containers = _list(get(job, ("template", "spec", "template", "spec", "containers")))
-    for container in [each for each in containers if get(each, ("name",)) == NODE] or containers:
-        words = " ".join(str(word) for key in ("command", "args") for word in _list(get(container, (key,))))
+    for container in _training(job):
+        words = _words(container)
         image = str(get(container, ("image",), ""))
         if "tensorboard" in words.partition(" ")[0] or "tensorboard" in str(get(container, ("name",), "")):
             continue
@@ -414,6 +416,25 @@ def _evidence(job: Mapping[str, Any]) -> tuple[bool, bool]:
             names = [str(get(entry, ("name",), "")) for entry in _list(get(container, ("env",)))]
             weak |= bool(_SHORT_IMAGE.search(image)) or any(name.startswith(_VARIABLES) for name in names)
     return strong, weak
+
+
+def _joins(job: Mapping[str, Any]) -> bool:
+    """Whether tfrun starts a Job's pods, and not one by one: TF_NUM_WORKERS=1 says so, and so may one from elsewhere."""
+    for container in _training(job):
+        given = [get(entry, ("value",)) for entry in _list(get(container, ("env",))) if get(entry, ("name",)) == "TF_NUM_WORKERS"]
+        if _TFRUN.search(_words(container)) and not any(value in (None, "1") for value in given):
+            return True
+    return False
+
+
+def _training(job: Mapping[str, Any]) -> list[Any]:
+    """The containers that a Job's pods are there for: `node`, or all where there is none."""
+    containers = _list(get(job, ("template", "spec", "template", "spec", "containers")))
+    return [each for each in containers if get(each, ("name",)) == NODE] or containers
+
+
+def _words(container: Any) -> str:
+    return " ".join(str(word) for key in ("command", "args") for word in _list(get(container, (key,))))
 
 
 def asked(pod: Mapping[str, Any], which: str) -> dict[str, Decimal]:

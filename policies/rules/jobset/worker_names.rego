@@ -52,11 +52,24 @@ report contains object.union(lib.in_workload(g.workload, lib.pod_path(g, ["hostN
 	message := "with hostNetwork a worker has its node's name, from which tfrun cannot tell which worker it is: every worker ends"
 }
 
-report contains lib.in_workload(g.workload, ["spec", "replicatedJobs", g.pod.replicatedJob, "name"], message) if {
+report contains object.union(lib.in_workload(g.workload, ["spec", "replicatedJobs", g.pod.replicatedJob, "name"], message), fix(g)) if {
 	some g in lib.gangs
 	under_tfrun(g)
 	not regex.match(`^(.+-)?node$`, g.pod.name)
 	message := sprintf("the replicatedJob is called %s, and tfrun reads a worker's index from a name …-node-0-INDEX: every worker ends", [g.pod.name])
+}
+
+# A Job beside the trainer's cannot have its name.
+fix(g) := {} if not beside_the_trainer(g)
+
+fix(g) := {"fix": "Make its pods workers of the replicatedJob `node`, or write TF_NUM_WORKERS=1 where each trains alone."} if {
+	beside_the_trainer(g)
+}
+
+beside_the_trainer(g) if {
+	not g.pod.trainer
+	some other in g.workload.pods
+	other.trainer
 }
 
 under_tfrun(g) if {

@@ -51,6 +51,22 @@ test_fail_name if {
 	)} with input as named("worker")
 }
 
+# The trainer's Job has the name that tfrun looks for; the one beside it cannot have it, too.
+test_fail_beside_the_trainer if {
+	document := json.patch(fixture.trainjob, [
+		{"op": "add", "path": "/workloads/0/jobset/spec/replicatedJobs/-", "value": fixture.job("chief", 1)},
+		{"op": "add", "path": "/workloads/0/pods/-", "value": fixture.pods("chief", 1, 1)},
+		{"op": "add", "path": "/workloads/0/jobset/spec/replicatedJobs/1/template/spec/template/spec/containers/0/command", "value": ["tfrun", "python3", "chief.py"]},
+	])
+	report == {object.union(
+		fixture.in_workload(
+			["spec", "replicatedJobs", 1, "name"],
+			"the replicatedJob is called chief, and tfrun reads a worker's index from a name …-node-0-INDEX: every worker ends",
+		),
+		{"fix": "Make its pods workers of the replicatedJob `node`, or write TF_NUM_WORKERS=1 where each trains alone."},
+	)} with input as document
+}
+
 test_success if {
 	report == set() with input as under_tfrun(fixture.trainjob)
 	report == set() with input as named("gpu-node")

@@ -32,9 +32,19 @@ report contains object.union(environment.finding(g, variable, message), severity
 	some g in lib.tensorflow_pods
 	some i, _ in lib.containers(g)
 	variable := environment.variable(g, i, "TF_NUM_WORKERS")
-	size := lib.gang_size(g.workload)
+	size := workers(g.workload)
 	trim_space(variable.value) != sprintf("%d", [size])
 	message := differ(variable.value, size)
+}
+
+# Those of the trainer's Job, where it is labelled: tfrun counts no others.
+workers(w) := lib.gang_size(w) if not trained(w)
+
+workers(w) := sum([p.count | some p in w.pods; p.trainer]) if trained(w)
+
+trained(w) if {
+	some p in w.pods
+	p.trainer
 }
 
 # Where the runtime is not known, what the TrainJob itself says of both.

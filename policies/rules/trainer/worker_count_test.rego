@@ -37,6 +37,15 @@ test_fail_one_node_waits_for_two if {
 	report == {finding(0, "2", 1, "error")} with input as with_env(fixture.single, [workers("2")])
 }
 
+# tfrun counts the pods of the trainer's Job.
+test_success_a_job_beside_the_trainer if {
+	document := json.patch(with_env(fixture.trainjob, [workers("2")]), [
+		{"op": "add", "path": "/workloads/0/jobset/spec/replicatedJobs/-", "value": fixture.job("chief", 1)},
+		{"op": "add", "path": "/workloads/0/pods/-", "value": fixture.pods("chief", 1, 1)},
+	])
+	report == set() with input as document
+}
+
 test_fail_jobset if {
 	report == {finding(0, "3", 4, "error")} with input as with_env(fixture.jobset, [workers("3")])
 }
