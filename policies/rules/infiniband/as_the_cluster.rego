@@ -3,10 +3,15 @@
 # description: |
 #   Device resource, devices per pod and network differ from cluster to cluster; only the cluster's own names lead to a
 #   device. Pods that ask for another resource, or for any on a cluster without InfiniBand, stay Pending; with another
-#   network, or one of another namespace, they stay in ContainerCreating.
+#   network, or one of another namespace, they stay in ContainerCreating. GPUs of several nodes that ask for no device where
+#   the nodes have one train over the slower network, and nothing says so.
 # related_resources:
 # - ref: https://github.com/k8snetworkplumbingwg/multus-cni/issues/1479
+# - ref: https://github.com/NVIDIA/nccl/issues/676
+#   description: without a device NCCL uses sockets
 # custom:
+#   symptoms:
+#   - "Using network Socket on nodes with InfiniBand"
 #   seen:
 #   - "lab: tests/lab/test_training.py::test_more_devices_than_the_node_has_are_waited_for"
 #   severity: error
@@ -20,6 +25,7 @@ package rules.infiniband.as_the_cluster
 
 import data.lib
 import data.lib.infiniband
+import data.lib.pools
 import data.lib.queueing
 
 report contains lib.in_workload(g.workload, queueing.request_path(g, d.resource), message) if {
@@ -67,6 +73,42 @@ report contains lib.in_workload(g.workload, path(g), sprintf("network %s and IPC
 	regex.match(`(^|[-_.])(ib|ipoib|rdma|roce|infiniband|hostdev|hostdevice)([-_.]|\d|$)`, n.name)
 	some container in lib.containers(g)
 	infiniband.locks(container)
+}
+
+report contains object.union(
+	lib.in_workload(g.workload, lib.container_path(g, i, ["resources", "limits", lib.fabric.resource]), sprintf("the GPUs of several nodes train together and ask for no %s, which the nodes of cluster %s have: NCCL uses sockets", [lib.fabric.resource, input.cluster.name])),
+	{"severity": "warning", "fix": "Use the variant with InfiniBand: the device, the network and IPC_LOCK, and NCCL_IB_DISABLE=0 without NCCL_NET=Socket."},
+) if {
+	some g in idle
+	i := lib.trainer_container(g)
+	not infiniband.disabled(g, i) == false # infiniband/not-disabled says that
+}
+
+# Gangs of more GPUs than a node has, of which nothing asks for InfiniBand where every node that may take them has it. What asks
+# for a part of it is the business of infiniband/complete. A TrainJob can still give an unused runtime the device.
+idle := [g |
+	some g in lib.gangs
+	infiniband.has_fabric
+	g.workload.kind in {"TrainJob", "JobSet"}
+	nothing_asked(g)
+	gpus := sum([amount |
+		some p in g.workload.pods
+		p.tensorflow
+		amount := p.count * object.get(p.requests, "nvidia.com/gpu", 0)
+	])
+	count(pools.holding(g)) > 0
+	every pool in pools.holding(g) {
+		lib.quantity(pool.allocatable[lib.fabric.resource]) > 0
+		gpus > lib.quantity(pool.allocatable["nvidia.com/gpu"])
+	}
+]
+
+nothing_asked(g) if {
+	every name, _ in g.pod.requests { not infiniband.device(name); not infiniband.common(name)}
+	count(infiniband.networks(g)) == 0
+	count(infiniband.misplaced(g)) == 0
+	not infiniband.host_network(g)
+	every c in lib.pod_containers(g) { not infiniband.locks(c.container) }
 }
 
 on_fabric := [g |

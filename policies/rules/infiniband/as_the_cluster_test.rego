@@ -86,9 +86,39 @@ test_success_network_in_both_namespaces if {
 	as_the_cluster.report == set() with input as json.patch(network("other/hostdevice-net"), [elsewhere("NetworkAttachmentDefinition", "other")])
 }
 
+without := json.patch(runs.infiniband, [runs.set("/workloads", runs.kueue.workloads)])
+
+gpus(amount) := runs.set("/workloads/0/pods/0/requests/nvidia.com~1gpu", amount)
+
+idle := {object.union(
+	lib.in_workload({"index": 0}, at_limit("nvidia.com/hostdev"), "the GPUs of several nodes train together and ask for no nvidia.com/hostdev, which the nodes of cluster west have: NCCL uses sockets"),
+	{"severity": "warning", "fix": "Use the variant with InfiniBand: the device, the network and IPC_LOCK, and NCCL_IB_DISABLE=0 without NCCL_NET=Socket."},
+)}
+
+test_fail_without_where_the_nodes_have_it if {
+	as_the_cluster.report == idle with input as json.patch(without, [gpus(8)])
+}
+
 test_success_without if {
-	as_the_cluster.report == set() with input as runs.kueue
-	as_the_cluster.report == set() with input as json.patch(runs.infiniband, [runs.set("/workloads", runs.kueue.workloads)])
+	as_the_cluster.report == set() with input as json.patch(runs.kueue, [gpus(8)])
+}
+
+# All pods find a place on one node, or on nodes without the device.
+test_success_without_on_one_node if {
+	as_the_cluster.report == set() with input as json.patch(without, [gpus(4)])
+	as_the_cluster.report == set() with input as json.patch(without, [gpus(0)])
+}
+
+test_success_without_on_nodes_without if {
+	as_the_cluster.report == set() with input as json.patch(without, [
+		gpus(8),
+		runs.set("/cluster/nodes/-", {"pool": "plain", "count": 4, "allocatable": {"cpu": "96", "memory": "900Gi", "nvidia.com/gpu": "8"}}),
+	])
+}
+
+# A TrainJob can give it the device.
+test_success_unused_runtime if {
+	as_the_cluster.report == set() with input as json.patch(without, [gpus(8), runs.set("/workloads/0/kind", "ClusterTrainingRuntime")])
 }
 
 test_success_nodes_have_it if {
