@@ -289,8 +289,8 @@ def _judge(root: Path, target: Target, rendered: dict[Unit, render.Rendered], ev
     faults = [fault for unit in target.units for fault in rendered[unit].faults]
     problems = [*target.problems, *(problem for unit in (*target.units, *target.beside) for problem in rendered[unit].problems)]
     try:
-        faults += [fault for unit in target.units for fault in followed.faults(unit, rendered[unit].resources)]
         catalog = target.facts.catalog if target.facts else schemas.catalog(())
+        faults += [fault for unit in target.units for fault in followed.faults(unit, rendered[unit].resources, catalog)]
         validation = validate.validate(mine, catalog)
         context = validate.validate(beside, catalog)
         faults += validation.faults

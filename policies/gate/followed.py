@@ -6,24 +6,35 @@ Kustomize merges lists and rewrites images of the kinds that it knows. Judged by
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from gate import kustomization, locate, parts, source
 from gate.kustomization import Layer
 from gate.model import Fault, FieldPath, GateError, Manifest, Place, Resource, Unit, dotted, get
+from gate.schemas import Catalog, below
 
 LISTS = "kustomize/lists-kept"
 IMAGES = "kustomize/images-followed"
-_GROUPS = ("trainer.kubeflow.org", "jobset.x-k8s.io")
+_COMPONENTS = ("trainer", "jobset", "kueue", "volcano")
+# What tells elements apart in lists that the API server replaces as well, so that a patch may mean it.
+_TOLD_APART: dict[str, FieldPath] = {
+    "levels": ("nodeLabel",),
+    "members": ("selector", "exactMatch", "name"),
+    "nodeTaints": ("key",),
+    "tolerations": ("key",),
+}
+# A lost element: what it is called, and whether the API server would have kept it.
+_Lost = tuple[str, bool]
 
 
-def faults(unit: Unit, rendered: Sequence[Resource]) -> Iterator[Fault]:
-    """Faults of the layers of a kustomization that was built, in what it rendered."""
+def faults(unit: Unit, rendered: Sequence[Resource], catalog: Catalog) -> Iterator[Fault]:
+    """Faults of the layers of a kustomization that was built, in what it rendered; the catalog tells the lists that are maps."""
     layers = kustomization.walk(unit.path) if unit.kustomization and rendered else []
     for this in layers:
-        yield from _lists(this, layers, rendered)
+        yield from _lists(this, layers, rendered, catalog)
         yield from _images(this, layers, rendered)
 
 
@@ -70,27 +81,34 @@ def _split(image: str) -> tuple[str, str, str]:
 
 def _before(this: Layer, layers: Sequence[Layer]) -> set[Path]:
     """The files of what a layer transforms: its own and those below; for a component what its parents accumulate."""
-    below = [entry for parent in layers if this.folder in parent.components for entry in (*parent.resources, *parent.components)]
+    under = [entry for parent in layers if this.folder in parent.components for entry in (*parent.resources, *parent.components)]
     found: set[Path] = set()
-    for entry in below if this.is_component else [this.folder]:
+    for entry in under if this.is_component else [this.folder]:
         found.update(file for each in kustomization.walk(entry) for file in kustomization.read(each)) if entry.is_dir() else found.add(
             entry
         )
     return found
 
 
-def _lists(this: Layer, layers: Sequence[Layer], rendered: Sequence[Resource]) -> Iterator[Fault]:
+def _lists(this: Layer, layers: Sequence[Layer], rendered: Sequence[Resource], catalog: Catalog) -> Iterator[Fault]:
     """Elements that are gone because a strategic patch of a custom resource replaced their list."""
     for target, file, node, patch in parts.patch_documents(this):
         if not isinstance(patch, dict):
             continue
         for resource in rendered:
-            if resource.group not in _GROUPS or not parts.patches(target, patch, resource.manifest):
+            kind = catalog.kinds.get((resource.api_version, resource.kind))
+            if not kind or kind.component not in _COMPONENTS or not parts.patches(target, patch, resource.manifest):
                 continue
-            for path, lost in _replaced(_written(layers, resource), patch, resource.manifest, ()):
+            for path, lost in _replaced(_written(layers, resource), patch, resource.manifest, kind.schema, ()):
                 _, line = source.find(node, path)
                 message = f"the strategic-merge patch replaces the list {dotted(path)} of {resource}, and what it does not repeat is lost: "
-                yield Fault(rule=LISTS, message=message + ", ".join(lost), resource=None, place=Place(file=file, line=line))
+                yield Fault(
+                    rule=LISTS,
+                    message=message + ", ".join(dict.fromkeys(name for name, _ in lost)),
+                    resource=None,
+                    place=Place(file=file, line=line),
+                    severity="error" if any(certain for _, certain in lost) else "warning",
+                )
 
 
 def _written(layers: Sequence[Layer], resource: Resource) -> Manifest:
@@ -116,28 +134,54 @@ def _values(file: Path) -> Iterator[Manifest]:
                 yield item
 
 
-def _replaced(before: Any, patch: Any, after: Any, path: FieldPath) -> Iterator[tuple[FieldPath, list[str]]]:
-    """Lists of the patch, by their path in it, with the names of elements that were there and are not in the build any more."""
+def _replaced(before: Any, patch: Any, after: Any, schema: Mapping[str, Any], path: FieldPath) -> Iterator[tuple[FieldPath, list[_Lost]]]:
+    """Lists of the patch, by their path in it, with the elements that were there and are not in the build any more."""
     if isinstance(patch, dict) and isinstance(before, dict) and isinstance(after, dict):
         for key, value in patch.items():
             if key in before and key in after:
-                yield from _replaced(before[key], value, after[key], (*path, key))
+                yield from _replaced(before[key], value, after[key], below(schema, key), (*path, key))
     elif isinstance(patch, list) and isinstance(before, list) and isinstance(after, list) and "$patch" not in str(patch):
-        lost = list(dict.fromkeys(_lost(before, after)))
+        lost = list(_lost(before, after, schema, str(path[-1])))
         if lost:
             yield path, lost
 
 
-def _lost(before: Any, after: Any) -> Iterator[str]:
-    """Names of elements of lists that `after` lacks, those inside of others too."""
+def _lost(before: Any, after: Any, schema: Mapping[str, Any], field: str) -> Iterator[_Lost]:
+    """Elements of the lists in a field that `after` lacks, those inside of others too; those without a name count as one."""
     if isinstance(before, dict):
         for key, value in before.items():
-            yield from _lost(value, get(after, (key,)))
+            yield from _lost(value, get(after, (key,)), below(schema, key), key)
     elif isinstance(before, list):
-        have = {item.get("name"): item for item in after if isinstance(item, dict)} if isinstance(after, list) else {}
+        inside = schema.get("items") or {}
+        listed = after if isinstance(after, list) else []
+        have = {name: item for item in listed if (name := _named(item, schema, field))}
         for item in before:
-            name = get(item, ("name",))
-            if isinstance(name, str) and name not in have:
+            name = _named(item, schema, field)
+            if name and name not in have:
                 yield name
-            elif isinstance(name, str):
-                yield from _lost(item, have[name])
+            elif name:
+                yield from _lost(item, have[name], inside, field)
+        one, other = ([item for item in items if not _named(item, schema, field)] for items in (before, listed))
+        yield from _lost(_folded(one), _folded(other), inside, field)
+
+
+def _named(item: Any, schema: Mapping[str, Any], field: str) -> _Lost | None:
+    """What an element is called: the keys of a list that is a map, else its `name`, else what tells it apart."""
+    properties = get(schema, ("items", "properties"), {})
+    keys = schema.get("x-kubernetes-list-map-keys") or ["name"]
+    values = [get(item, (key,), get(properties, (key, "default"))) for key in keys]
+    if all(isinstance(value, str | int) for value in values):
+        return " ".join(map(str, values)), True
+    value = get(item, _TOLD_APART[field]) if field in _TOLD_APART else None
+    return (value, False) if isinstance(value, str) else None
+
+
+def _folded(items: Sequence[Any]) -> Any:
+    """Mappings as one, with the elements of all their lists: an element without a name may stand in another place."""
+    if not all(isinstance(item, dict) for item in items):
+        return None
+    fields = {key: [item[key] for item in items if key in item] for key in dict.fromkeys(key for item in items for key in item)}
+    return {
+        key: list(itertools.chain(*values)) if all(isinstance(value, list) for value in values) else _folded(values)
+        for key, values in fields.items()
+    }

@@ -77,7 +77,8 @@ _BUILT_IN = (
         id=followed.LISTS,
         title="A strategic-merge patch of a custom resource loses no element of a list",
         description="Kustomize has no merge keys for custom resources: a list in such a patch takes the place of the whole list. "
-        "Containers, variables or volumes that the patch does not repeat are gone, and the build does not say so.",
+        "Containers, variables, volumes, flavors or runtimePatches that the patch does not repeat are gone, and the build does not say "
+        "so. A warning for lists that the API server replaces too: tolerations, taints, levels of a topology, members of a HyperNode.",
         severity="error",
         fix="Use a JSON 6902 patch (`op: add`, path ending in `/-`), or repeat the whole list in the patch.",
         example="patches:\n- patch: |\n    kind: TrainJob\n    metadata: {name: run-1}\n"
@@ -85,6 +86,7 @@ _BUILT_IN = (
         references=(("https://github.com/kubernetes-sigs/kustomize/issues/2825", "lists of custom resources are replaced"),),
         seen=(
             "lab: tests/gate/test_followed.py::test_a_patch_that_loses_variables",
+            "lab: tests/gate/test_followed.py::test_a_patch_that_loses_elements",
             "source: kyaml yaml/walk/walk.go",
         ),
     ),

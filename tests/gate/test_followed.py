@@ -85,6 +85,77 @@ def test_a_json_patch_that_adds_to_the_list(tmp_path: Path) -> None:
     assert found(tmp_path, "patches: [{path: p.yaml, target: {kind: TrainJob, name: night}}]\n", p=patch) == []
 
 
+QUEUE = """\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: owls}
+spec:
+  resourceGroups:
+"""
+GROUP = "  - {coveredResources: [cpu, memory], flavors: [%s]}\n"
+FLAVOR = "{name: %s, resources: [{name: cpu, nominalQuota: 9}, {name: memory, nominalQuota: 9Gi}]}"
+ON_DEMAND, SPOT = FLAVOR % "on-demand", FLAVOR % "spot"
+PATCHES = PATCH.replace("  trainer:\n    env:\n", "  runtimePatches:\n")
+POD = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: ClusterTrainingRuntime
+metadata: {name: tf-owls}
+spec: {template: {spec: {replicatedJobs: [{name: node, template: {spec: {template: {spec: %s}}}}]}}}
+"""
+MOUNTS = "{containers: [{name: node, volumeMounts: [%s]}]}"
+PORTS = "{containers: [{name: node, ports: [%s]}]}"
+TOPOLOGY = "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Topology\nmetadata: {name: owls}\nspec: {levels: [%s]}\n"
+HYPERNODE = "apiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata: {name: owls}\nspec: {tier: 1, members: [%s]}\n"
+MEMBER = "{type: Node, selector: {exactMatch: {name: %s}}}"
+# What a base has, a patch of it, and what is lost with the rule's severity.
+ELEMENTS = {
+    "a flavor": (QUEUE + GROUP % f"{ON_DEMAND}, {SPOT}", QUEUE + GROUP % SPOT, ("on-demand", "error")),
+    "a flavor that goes to another group": (QUEUE + GROUP % f"{ON_DEMAND}, {SPOT}", QUEUE + GROUP % SPOT + GROUP % ON_DEMAND, None),
+    "quotas": (QUEUE + GROUP % SPOT, QUEUE + GROUP % SPOT.replace("9", "12"), None),
+    "a resource": (
+        QUEUE + GROUP % SPOT,
+        QUEUE + "  - {coveredResources: [cpu], flavors: [{name: spot, resources: [{name: cpu, nominalQuota: 9}]}]}\n",
+        ("memory", "error"),
+    ),
+    "a cohort's flavor": (
+        (QUEUE + GROUP % f"{ON_DEMAND}, {SPOT}").replace("ClusterQueue", "Cohort"),
+        (QUEUE + GROUP % SPOT).replace("ClusterQueue", "Cohort"),
+        ("on-demand", "error"),
+    ),
+    "a manager's patch": (
+        RUN + "  runtimePatches: [{manager: a.example/x}]\n",
+        PATCHES + "  - {manager: b.example/y}\n",
+        ("a.example/x", "error"),
+    ),
+    "arguments": (RUN + "    args: [--fast]\n", PATCH.replace("    env:\n", "    args: [--slow]\n"), None),
+    "a second mount of a volume": (
+        POD % MOUNTS % "{name: data, mountPath: /data}, {name: data, mountPath: /cache}",
+        POD % MOUNTS % "{name: data, mountPath: /data}",
+        ("/cache", "error"),
+    ),
+    "a port": (POD % PORTS % "{containerPort: 1}, {containerPort: 2}", POD % PORTS % "{containerPort: 1}", ("2 TCP", "error")),
+    "a port's protocol": (POD % PORTS % "{containerPort: 1}", POD % PORTS % "{containerPort: 1, protocol: TCP}", None),
+    "a toleration": (POD % "{tolerations: [{key: gpu}]}", POD % "{tolerations: [{key: spot}]}", ("gpu", "warning")),
+    "a toleration's value": (POD % "{tolerations: [{key: gpu}]}", POD % "{tolerations: [{key: gpu, value: a}]}", None),
+    "a level": (TOPOLOGY % "{nodeLabel: rack}, {nodeLabel: host}", TOPOLOGY % "{nodeLabel: host}", ("rack", "warning")),
+    "a member": (HYPERNODE % (MEMBER % "n1"), HYPERNODE % (MEMBER % "n2"), ("n1", "warning")),
+}
+
+
+@pytest.mark.parametrize(("before", "patch", "lost"), ELEMENTS.values(), ids=ELEMENTS)
+def test_a_patch_that_loses_elements(before: str, patch: str, lost: tuple[str, str] | None, tmp_path: Path) -> None:
+    (tmp_path / "clusters").mkdir()
+    files = {"base.yaml": before, "p.yaml": patch, "kustomization.yaml": "resources: [base.yaml]\npatches: [{path: p.yaml}]\n"}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    _, document = report(tmp_path)
+    assert document["problems"] == []
+    faults = [finding for finding in document["findings"] if finding["rule"] == "kustomize/lists-kept"]
+    said = [(fault["message"].rpartition(" is lost: ")[2], fault["severity"]) for fault in faults]
+    assert said == ([lost] if lost else [])
+    assert {fault["file"] for fault in faults} <= {"p.yaml"}
+
+
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_an_image_that_is_not_reached(entry: str, tmp_path: Path) -> None:
     faults = found(tmp_path, f"images: [{entry}]\n")
