@@ -48,10 +48,12 @@ class Evaluator:
     ) -> list[Fault]:
         """The faults of a target. `members` tells which resources belong to it; the others are there to be referred to."""
         cluster_scoped, namespaced = catalog.scopes()
+        units = {unit: number for number, unit in enumerate(dict.fromkeys(resource.unit for resource in resources))}
         document = {
             "cluster": facts.for_rules() if facts else None,
             "objects": [resource.manifest for resource in resources],
             "members": list(members),
+            "units": [units[resource.unit] for resource in resources],
             "versions": catalog.versions,
             "cluster_scoped": cluster_scoped,
             "namespaced": namespaced,

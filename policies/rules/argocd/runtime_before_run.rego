@@ -3,7 +3,8 @@
 # description: |
 #   Trainer's webhook refuses a TrainJob whose runtime does not exist yet, and a wave begins only when all of the one
 #   before was applied: a runtime in a later wave than its run is never applied (an error). In the same wave the order
-#   is left to chance, and to retries (a warning).
+#   is left to chance, and to retries (a warning). Where no Application is known, annotations in one kustomization or
+#   file tell a later wave (a warning).
 # related_resources:
 # - ref: https://argo-cd.readthedocs.io/en/stable/user-guide/sync-waves/
 #   description: sync waves
@@ -36,6 +37,24 @@ report contains object.union(argocd.at(app, ["source"], message), {"severity": s
 	message := sprintf("%s applies %s in wave %d and its runtime %s in wave %d: a TrainJob without its runtime is refused", [argocd.title(app), lib.title(run), wave(run), lib.title(runtime), wave(runtime)])
 }
 
+report contains object.union(lib.at(w.runtime, ["metadata", "annotations", annotation], message), {"severity": "warning"}) if {
+	some w in input.workloads
+	run := input.objects[w.object]
+	run.kind == "TrainJob"
+	runtime := input.objects[w.runtime]
+	input.units[w.runtime] == input.units[w.object]
+	wave(runtime) > wave(run)
+	not deployed(run)
+	message := sprintf("%s is in wave %d and its runtime %s in wave %d: where Argo CD applies them, the TrainJob is refused and the runtime never comes", [lib.title(run), wave(run), lib.title(runtime), wave(runtime)])
+}
+
+# Whether a known Application deploys the run: it tells then.
+deployed(run) if {
+	some app in input.applications
+	some manifest in app.deploys
+	lib.title(manifest) == lib.title(run)
+}
+
 severity(runtime, run) := "error" if wave(runtime) > wave(run)
 
 severity(runtime, run) := "warning" if wave(runtime) == wave(run)
@@ -46,6 +65,8 @@ runs_by(runtime, run) if {
 	runtime.metadata.name == run.runtime.name
 }
 
-wave(manifest) := to_number(manifest.metadata.annotations["argocd.argoproj.io/sync-wave"])
+annotation := "argocd.argoproj.io/sync-wave"
 
-wave(manifest) := 0 if not manifest.metadata.annotations["argocd.argoproj.io/sync-wave"]
+wave(manifest) := to_number(manifest.metadata.annotations[annotation])
+
+wave(manifest) := 0 if not manifest.metadata.annotations[annotation]

@@ -2,6 +2,7 @@ package rules_test.argocd.runtime_before_run
 
 import data.rules.argocd.runtime_before_run.report
 import data.rules_test.applications
+import data.rules_test.fixture
 
 run := object.union(applications.run, {"runtime": {"kind": "TrainingRuntime", "name": "tf"}})
 
@@ -25,3 +26,26 @@ test_fail_together if report == found(0, "warning") with input as deploying("tf"
 test_success_earlier if report == set() with input as deploying("tf", {"argocd.argoproj.io/sync-wave": "-1"})
 
 test_success_another if report == set() with input as deploying("torch", {})
+
+alone(wave, units) := object.union(
+	json.patch(fixture.trainjob, [{"op": "add", "path": "/objects/1/metadata/annotations", "value": {"argocd.argoproj.io/sync-wave": wave}}]),
+	{"units": units},
+)
+
+told := {{
+	"object": 1,
+	"path": ["metadata", "annotations", "argocd.argoproj.io/sync-wave"],
+	"message": "TrainJob/team/run-1 is in wave 0 and its runtime ClusterTrainingRuntime/tf in wave 1: where Argo CD applies them, the TrainJob is refused and the runtime never comes",
+	"severity": "warning",
+}}
+
+test_fail_without_application if report == told with input as alone("1", [0, 0, 0])
+
+test_success_in_another_unit if report == set() with input as alone("1", [0, 1, 1])
+
+test_success_same_wave_without_application if report == set() with input as alone("0", [0, 0, 0])
+
+test_success_deployed_by_an_application if {
+	known := {"applications": [{"deploys": [fixture.trainjob.objects[0]]}]}
+	count([found | some found in report; found.object == 1]) == 0 with input as object.union(alone("1", [0, 0, 0]), known)
+}
