@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gate import kustomization, locate, parts, source
+from gate import kustomization, locate, parts, render, source
 from gate.kustomization import Layer
 from gate.model import Fault, FieldPath, GateError, Manifest, Place, Resource, Unit, dotted, get
 from gate.schemas import Catalog, below
@@ -99,7 +99,7 @@ def _lists(this: Layer, layers: Sequence[Layer], rendered: Sequence[Resource], c
             kind = catalog.kinds.get((resource.api_version, resource.kind))
             if not kind or kind.component not in _COMPONENTS or not parts.patches(target, patch, resource.manifest):
                 continue
-            for path, lost in _replaced(_written(layers, resource), patch, resource.manifest, kind.schema, ()):
+            for path, lost in _replaced(_written(this, layers, resource), patch, resource.manifest, kind.schema, ()):
                 _, line = source.find(node, path)
                 message = f"the strategic-merge patch replaces the list {dotted(path)} of {resource}, and what it does not repeat is lost: "
                 yield Fault(
@@ -111,24 +111,24 @@ def _lists(this: Layer, layers: Sequence[Layer], rendered: Sequence[Resource], c
                 )
 
 
-def _written(layers: Sequence[Layer], resource: Resource) -> Manifest:
-    """The object as a file of the build has it: its name there is part of the rendered one."""
+def _written(this: Layer, layers: Sequence[Layer], resource: Resource) -> Manifest:
+    """The object as a layer is given it: its name there is part of the rendered one."""
+    beside = [path for each in layers if each.is_component or this.is_component for path in each.resources if path.is_file()]
     best: Manifest = {}
-    for file in dict.fromkeys(path for this in layers for path in this.resources if path.is_file()):
-        for value in _values(file):
-            name = get(value, ("metadata", "name"))
-            if value.get("kind") == resource.kind and isinstance(name, str) and name in resource.name:
-                best = max(best, value, key=lambda each: len(str(get(each, ("metadata", "name"), ""))))
+    for value in (value for path in dict.fromkeys((*this.resources, *beside)) for value in _values(path)):
+        name = get(value, ("metadata", "name"))
+        if value.get("kind") == resource.kind and isinstance(name, str) and name in resource.name:
+            best = max(best, value, key=lambda each: len(str(get(each, ("metadata", "name"), ""))))
     return best
 
 
-def _values(file: Path) -> Iterator[Manifest]:
+def _values(path: Path) -> Iterator[Manifest]:
+    """The objects of a file, or of what a folder builds to."""
     try:
-        documents = source.load(file)
+        values = [document.value for document in source.load(path)] if path.is_file() else render.build(path)
     except GateError:
         return  # it is reported when the build fails
-    for document in documents:
-        value = document.value
+    for value in values:
         for item in value["items"] if isinstance(value, dict) and isinstance(value.get("items"), list) else [value]:
             if isinstance(item, dict):
                 yield item
@@ -141,7 +141,8 @@ def _replaced(before: Any, patch: Any, after: Any, schema: Mapping[str, Any], pa
             if key in before and key in after:
                 yield from _replaced(before[key], value, after[key], below(schema, key), (*path, key))
     elif isinstance(patch, list) and isinstance(before, list) and isinstance(after, list) and "$patch" not in str(patch):
-        lost = list(_lost(before, after, schema, str(path[-1])))
+        left_out = set(_lost(before, patch, schema, str(path[-1])))
+        lost = [each for each in _lost(before, after, schema, str(path[-1])) if each in left_out]
         if lost:
             yield path, lost
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from gate import render
-from gate.model import get
-from tests.command import report
+from gate import check, followed, render
+from gate.evaluate import Evaluator
+from gate.model import Finding, get
 from tests.edit import line_of
 
 RUN = """\
@@ -58,31 +59,75 @@ def stale(wanted: str, image: str = OLD, by: str = "images") -> str:
     return f"the image is {image}, of which `{by}:` of the kustomization makes {wanted}: it does not reach a TrainJob"
 
 
-def found(folder: Path, kustomization: str, *, resources: str = "run.yaml, other.yaml", **files: str) -> list[tuple[str, str, str, int]]:
+class Found(NamedTuple):
+    rule: str
+    message: str
+    file: str
+    line: int
+
+
+def judged(folder: Path, opa: Evaluator) -> list[Finding]:
     (folder / "clusters").mkdir()
-    texts = {"run.yaml": RUN, "other.yaml": OTHER, "kustomization.yaml": f"resources: [{resources}]\n{kustomization}"}
-    for name, text in (texts | {f"{name}.yaml": text for name, text in files.items()}).items():
-        (folder / name).write_text(text, encoding="utf-8")
-    _, document = report(folder)
-    assert document["problems"] == []
-    findings = [finding for finding in document["findings"] if finding["rule"] in ("kustomize/lists-kept", "kustomize/images-followed")]
-    return [(finding["rule"], finding["message"], finding["file"], finding["line"]) for finding in findings]
+    outcome = check.check(folder, check.targets(folder, [folder], None), evaluator=opa)
+    assert outcome.problems == []
+    return [finding for finding in outcome.findings if finding.rule in (followed.LISTS, followed.IMAGES)]
+
+
+def found(folder: Path, kustomization: str, opa: Evaluator, *, resources: str = "run.yaml, other.yaml", **files: str) -> list[Found]:
+    """Rule, message, file and line of what is found in a folder of two runs with a kustomization."""
+    texts = {"run": RUN, "other": OTHER, "kustomization": f"resources: [{resources}]\n{kustomization}", **files}
+    for name, text in texts.items():
+        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+    return [Found(each.rule, each.message, str(each.place.file.relative_to(folder)), each.place.line) for each in judged(folder, opa)]
 
 
 @pytest.mark.parametrize("field", ["patches: [{path: p.yaml}]\n", "patchesStrategicMerge: [p.yaml]\n"])
-def test_a_patch_that_loses_variables(field: str, tmp_path: Path) -> None:
-    faults = found(tmp_path, field, p=PATCH + '    - {name: SEED, value: "7"}\n')
+def test_a_patch_that_loses_variables(field: str, tmp_path: Path, opa: Evaluator) -> None:
+    faults = found(tmp_path, field, opa, p=PATCH + '    - {name: SEED, value: "7"}\n')
     assert faults == [("kustomize/lists-kept", LOST, "p.yaml", line_of(tmp_path / "p.yaml", "env:"))]
 
 
-def test_a_patch_that_repeats_the_list(tmp_path: Path) -> None:
+def test_a_patch_that_repeats_the_list(tmp_path: Path, opa: Evaluator) -> None:
     patch = PATCH + '    - {name: EPOCHS, value: "9"}\n    - {name: TF_NUM_WORKERS, value: "2"}\n    - {name: SEED, value: "7"}\n'
-    assert found(tmp_path, "patches: [{path: p.yaml}]\n", p=patch) == []
+    assert found(tmp_path, "patches: [{path: p.yaml}]\n", opa, p=patch) == []
 
 
-def test_a_json_patch_that_adds_to_the_list(tmp_path: Path) -> None:
+def test_a_json_patch_that_adds_to_the_list(tmp_path: Path, opa: Evaluator) -> None:
     patch = "- {op: add, path: /spec/trainer/env/-, value: {name: SEED, value: '7'}}\n"
-    assert found(tmp_path, "patches: [{path: p.yaml, target: {kind: TrainJob, name: night}}]\n", p=patch) == []
+    assert found(tmp_path, "patches: [{path: p.yaml, target: {kind: TrainJob, name: night}}]\n", opa, p=patch) == []
+
+
+def layer(folder: Path, text: str, **files: str) -> None:
+    folder.mkdir()
+    for name, content in {"kustomization": text, **files}.items():
+        (folder / f"{name}.yaml").write_text(content, encoding="utf-8")
+
+
+ADD = "- {op: add, path: /spec/trainer/env/-, value: {name: SEED, value: '7'}}\n"
+REMOVE = "- {op: remove, path: /spec/trainer/env/1}\n"
+REPEATED = PATCH + '    - {name: TF_NUM_WORKERS, value: "2"}\n'
+
+
+@pytest.mark.parametrize(("inner", "lost"), [(ADD, ["EPOCHS, SEED"]), (REMOVE, [])])
+def test_a_patch_of_what_an_inner_patch_left(inner: str, lost: list[str], tmp_path: Path, opa: Evaluator) -> None:
+    layer(tmp_path / "base", "resources: [run.yaml]\npatches: [{path: p.yaml, target: {kind: TrainJob}}]\n", run=RUN, p=inner)
+    faults = found(tmp_path, "patches: [{path: p.yaml}]\n", opa, resources="base", p=REPEATED)
+    assert [fault.message.rpartition(" is lost: ")[2] for fault in faults] == lost
+
+
+def test_a_repeated_variable_that_a_later_patch_removes(tmp_path: Path, opa: Evaluator) -> None:
+    patch = REPEATED + '    - {name: EPOCHS, value: "9"}\n'
+    layer(tmp_path / "base", "resources: [run.yaml]\npatches: [{path: p.yaml}]\n", run=RUN, p=patch)
+    assert found(tmp_path, OUTER, opa, resources="base", p=REMOVE) == []
+
+
+@pytest.mark.parametrize("component", [True, False])
+def test_a_patch_of_what_a_component_brings(component: bool, tmp_path: Path, opa: Evaluator) -> None:
+    patches = "patches: [{path: p.yaml}]\n"
+    header = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [run.yaml]\n"
+    layer(tmp_path / "runs", header + (patches if component else ""), run=RUN, p=REPEATED)
+    faults = found(tmp_path, "components: [runs]\n" + ("" if component else patches), opa, resources="other.yaml", p=REPEATED)
+    assert [fault.message.rpartition(" is lost: ")[2] for fault in faults] == ["EPOCHS"]
 
 
 QUEUE = """\
@@ -143,22 +188,19 @@ ELEMENTS = {
 
 
 @pytest.mark.parametrize(("before", "patch", "lost"), ELEMENTS.values(), ids=ELEMENTS)
-def test_a_patch_that_loses_elements(before: str, patch: str, lost: tuple[str, str] | None, tmp_path: Path) -> None:
-    (tmp_path / "clusters").mkdir()
+def test_a_patch_that_loses_elements(before: str, patch: str, lost: tuple[str, str] | None, tmp_path: Path, opa: Evaluator) -> None:
     files = {"base.yaml": before, "p.yaml": patch, "kustomization.yaml": "resources: [base.yaml]\npatches: [{path: p.yaml}]\n"}
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    _, document = report(tmp_path)
-    assert document["problems"] == []
-    faults = [finding for finding in document["findings"] if finding["rule"] == "kustomize/lists-kept"]
-    said = [(fault["message"].rpartition(" is lost: ")[2], fault["severity"]) for fault in faults]
+    faults = judged(tmp_path, opa)
+    said = [(fault.message.rpartition(" is lost: ")[2], fault.severity) for fault in faults]
     assert said == ([lost] if lost else [])
-    assert {fault["file"] for fault in faults} <= {"p.yaml"}
+    assert {fault.place.file for fault in faults} <= {tmp_path / "p.yaml"}
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_an_image_that_is_not_reached(entry: str, tmp_path: Path) -> None:
-    faults = found(tmp_path, f"images: [{entry}]\n")
+def test_an_image_that_is_not_reached(entry: str, tmp_path: Path, opa: Evaluator) -> None:
+    faults = found(tmp_path, f"images: [{entry}]\n", opa)
     message = stale(ENTRIES[entry])
     assert faults == [
         ("kustomize/images-followed", message, "other.yaml", line_of(tmp_path / "other.yaml", "image:")),
@@ -167,52 +209,46 @@ def test_an_image_that_is_not_reached(entry: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_an_image_that_a_configuration_reaches(entry: str, tmp_path: Path) -> None:
+def test_an_image_that_a_configuration_reaches(entry: str, tmp_path: Path, opa: Evaluator) -> None:
     known = "configurations: [follow.yaml]\n"
-    assert found(tmp_path, f"images: [{entry}]\n" + known, follow="images: [{path: spec/trainer/image, kind: TrainJob}]\n") == []
+    assert found(tmp_path, f"images: [{entry}]\n" + known, opa, follow="images: [{path: spec/trainer/image, kind: TrainJob}]\n") == []
     rendered = render.build(tmp_path)
     assert [get(run, ("spec", "trainer", "image")) for run in rendered] == [ENTRIES[entry]] * 2
 
 
 @pytest.mark.parametrize("specs", ["", "fieldSpecs: [{path: spec/trainer/image, kind: TrainJob}]\n"])
-def test_an_image_and_a_transformer_in_a_file(specs: str, tmp_path: Path) -> None:
+def test_an_image_and_a_transformer_in_a_file(specs: str, tmp_path: Path, opa: Evaluator) -> None:
     transformer = TRANSFORMER + f"imageTag: {next(iter(ENTRIES))}\n" + specs
-    faults = found(tmp_path, "transformers: [tag.yaml]\n", tag=transformer)
+    faults = found(tmp_path, "transformers: [tag.yaml]\n", opa, tag=transformer)
     message = stale("registry.example/tensorflow:2.15", by="transformers")
-    assert [fault[1] for fault in faults] == ([] if specs else [message, message])
+    assert [fault.message for fault in faults] == ([] if specs else [message, message])
 
 
-def test_an_image_of_another_name(tmp_path: Path) -> None:
-    assert found(tmp_path, 'images: [{name: registry.example/tools, newTag: "2.15"}]\n') == []
+def test_an_image_of_another_name(tmp_path: Path, opa: Evaluator) -> None:
+    assert found(tmp_path, 'images: [{name: registry.example/tools, newTag: "2.15"}]\n', opa) == []
 
 
-def test_an_image_that_entries_rename_in_turn(tmp_path: Path) -> None:
-    faults = found(tmp_path, "images: [{name: registry.example/tensorflow, newName: a}, {name: a, newTag: '3'}]\n")
-    assert {fault[1] for fault in faults} == {stale("a:3")}
-
-
-def layer(folder: Path, text: str, **files: str) -> None:
-    folder.mkdir()
-    for name, content in {"kustomization": text, **files}.items():
-        (folder / f"{name}.yaml").write_text(content, encoding="utf-8")
+def test_an_image_that_entries_rename_in_turn(tmp_path: Path, opa: Evaluator) -> None:
+    faults = found(tmp_path, "images: [{name: registry.example/tensorflow, newName: a}, {name: a, newTag: '3'}]\n", opa)
+    assert {fault.message for fault in faults} == {stale("a:3")}
 
 
 @pytest.mark.parametrize("patched", [True, False])
-def test_an_image_that_a_layer_further_out_sets(patched: bool, tmp_path: Path) -> None:
+def test_an_image_that_a_layer_further_out_sets(patched: bool, tmp_path: Path, opa: Evaluator) -> None:
     """What `images:` of a base does not reach, against what an overlay writes on purpose."""
     layer(tmp_path / "base", "resources: [run.yaml]\n" + IMAGES, run=RUN)
-    faults = found(tmp_path, OUTER if patched else "", resources="base", p=SET)
+    faults = found(tmp_path, OUTER if patched else "", opa, resources="base", p=SET)
     assert [fault[1:3] for fault in faults] == ([] if patched else [(stale("registry.example/tensorflow:2.15"), "base/run.yaml")])
 
 
-def test_an_image_beside_the_base_that_rewrites_images(tmp_path: Path) -> None:
+def test_an_image_beside_the_base_that_rewrites_images(tmp_path: Path, opa: Evaluator) -> None:
     layer(tmp_path / "base", "resources: [run.yaml]\n" + IMAGES, run=RUN.replace("night", "day").replace("registry.example", "elsewhere"))
-    assert found(tmp_path, "", resources="base, run.yaml, other.yaml") == []
+    assert found(tmp_path, "", opa, resources="base, run.yaml, other.yaml") == []
 
 
 @pytest.mark.parametrize("patched", [True, False])
-def test_an_image_that_a_component_does_not_reach(patched: bool, tmp_path: Path) -> None:
+def test_an_image_that_a_component_does_not_reach(patched: bool, tmp_path: Path, opa: Evaluator) -> None:
     """Components come before the patches of the kustomization that names them."""
     layer(tmp_path / "tags", "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n" + IMAGES)
-    faults = found(tmp_path, "components: [tags]\n" + (OUTER if patched else ""), p=SET)
-    assert [fault[1] for fault in faults] == ([] if patched else [stale("registry.example/tensorflow:2.15")] * 2)
+    faults = found(tmp_path, "components: [tags]\n" + (OUTER if patched else ""), opa, p=SET)
+    assert [fault.message for fault in faults] == ([] if patched else [stale("registry.example/tensorflow:2.15")] * 2)
