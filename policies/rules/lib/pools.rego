@@ -19,7 +19,7 @@ open(g) := [pool |
 ]
 
 # Those of them that have a place for one pod at least.
-holding(g) := [pool | some pool in open(g); per_node(pool, g.pod) > 0]
+holding(g) := [pool | some pool in open(g); per_node(pool, g) > 0]
 
 # Why a pool takes no pod of a template; empty where it may.
 obstacles(pool, g) := set() if {
@@ -160,12 +160,46 @@ _same_key(toleration, taint) if {
 # A pool that grows by itself has its largest size in the end.
 largest(pool) := max([pool.count, object.get(pool, "maxCount", 0)])
 
-# How many pods of a kind one empty node of a pool holds.
-per_node(pool, pod) := min(array.concat([1000000], [floor((allocatable(pool, r) + 0.0001) / n) |
-	some r, n in object.union(pod.requests, {"pods": 1})
+# How many pods of a template one empty node of a pool holds.
+per_node(pool, g) := min(array.concat([most_on_a_node(g)], [floor((allocatable(pool, r) + 0.0001) / n) |
+	some r, n in object.union(g.pod.requests, {"pods": 1})
 	n > 0
 	judged(pool, r)
 ]))
+
+most_on_a_node(g) := 1 if alone(g)
+
+most_on_a_node(g) := 1000000 if not alone(g)
+
+# Whether the pods of a template keep one another away from their nodes, by labels that all of them certainly have.
+alone(g) if {
+	some term in lib.pod_spec(g).affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution
+	term.topologyKey == "kubernetes.io/hostname"
+	_own_namespace(g, term)
+	count(object.get(term, "mismatchLabelKeys", [])) == 0
+	own := _own_labels(g)
+	every key in object.get(term, "matchLabelKeys", []) { own[key] }
+	every key, value in object.get(term.labelSelector, "matchLabels", {}) { own[key] == value }
+	every e in object.get(term.labelSelector, "matchExpressions", []) {
+		own[e.key]
+		not lib.unmet(e, own[e.key])
+	}
+}
+
+_own_namespace(_, term) if {
+	count(object.get(term, "namespaces", [])) == 0
+	not term.namespaceSelector
+}
+
+_own_namespace(g, term) if g.workload.namespace in term.namespaces
+
+_own_namespace(_, term) if term.namespaceSelector == {}
+
+# Those of the template, and of what JobSet adds what is the same for all pods of a template.
+_own_labels(g) := object.union(object.get(lib.template(g), ["metadata", "labels"], {}), {
+	"jobset.sigs.k8s.io/jobset-name": g.workload.name,
+	"jobset.sigs.k8s.io/replicatedjob-name": lib.replicated_job(g).name,
+})
 
 # Resources that a pool's facts do not list are unknown, extended ones are not there.
 judged(_, resource) if {
@@ -183,6 +217,6 @@ another_fabric(resource) if {
 }
 
 # How many a pool holds.
-places(pool, pod) := largest(pool) * per_node(pool, pod)
+places(pool, g) := largest(pool) * per_node(pool, g)
 
 allocatable(pool, resource) := lib.quantity(object.get(pool.allocatable, resource, 0))

@@ -69,3 +69,49 @@ test_success_no_nodes_known if gang_fits.report == set() with input as json.patc
 test_success_unused_runtime if gang_fits.report == set() with input as json.patch(five, [runs.set("/workloads/0/kind", "ClusterTrainingRuntime")])
 
 test_success_run_elsewhere if gang_fits.report == set() with input as json.patch(five, [runs.set("/objects/0/spec/managedBy", "kueue.x-k8s.io/multikueue")])
+
+# --- pods that keep one another away from their nodes ---
+
+# Five pods, two of which one of the four nodes could hold.
+apart(term) := json.patch(runs.kueue, [
+	runs.set("/workloads/0/pods/0/count", 5),
+	runs.set("/workloads/0/pods/0/requests", {"nvidia.com/gpu": 4}),
+	runs.set(sprintf("%s/metadata/labels", [runs.template]), {"team": "survey", "tier": "gpu"}),
+	runs.set(sprintf("%s/affinity", [runs.pod]), {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [object.union({"topologyKey": "kubernetes.io/hostname"}, term)]}}),
+])
+
+matching(labels) := {"labelSelector": {"matchLabels": labels}}
+
+of_the_run := matching({"jobset.sigs.k8s.io/jobset-name": "sky"})
+
+test_fail_one_pod_a_node if {
+	every term in [
+		of_the_run,
+		matching({"team": "survey", "jobset.sigs.k8s.io/replicatedjob-name": "node"}),
+		{"labelSelector": {"matchExpressions": [{"key": "jobset.sigs.k8s.io/jobset-name", "operator": "Exists"}, {"key": "tier", "operator": "NotIn", "values": ["cpu"]}]}},
+		{"labelSelector": {}, "matchLabelKeys": ["team"]},
+		object.union(of_the_run, {"namespaces": ["survey", "other"]}),
+		object.union(of_the_run, {"namespaceSelector": {}}),
+	] {
+		gang_fits.report == found("5 pods of 4 nvidia.com/gpu each, and the nodes of cluster west have a place for 4 (pool a100: 4 nodes of 8 nvidia.com/gpu; its podAntiAffinity leaves each of them a node alone): not all pods can run at a time") with input as apart(term)
+	}
+}
+
+test_success_apart_from_others if {
+	every term in [
+		matching({"team": "other"}),
+		matching({"app": "sky"}),
+		{},
+		{"labelSelector": {"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["gpu"]}]}},
+		{"labelSelector": {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}},
+		{"labelSelector": {}, "matchLabelKeys": ["batch.kubernetes.io/job-completion-index"]},
+		object.union(of_the_run, {"mismatchLabelKeys": ["team"]}),
+		object.union(of_the_run, {"namespaces": ["other"]}),
+		object.union(of_the_run, {"namespaceSelector": {"matchLabels": {"team": "other"}}}),
+		object.union(of_the_run, {"topologyKey": "topology.kubernetes.io/zone"}),
+	] {
+		gang_fits.report == set() with input as apart(term)
+	}
+}
+
+test_success_apart_and_enough_nodes if gang_fits.report == set() with input as json.patch(apart(of_the_run), [runs.set("/workloads/0/pods/0/count", 4)])

@@ -89,7 +89,7 @@ finding(g, variable, message) := environment.finding(g, variable, message)
 
 severity(g, seconds, late) := "error" if {
 	every pool in pools.open(g) { told(pool, late) }
-	ready := sum([places_in(pool, g.pod) | some pool in pools.open(g)])
+	ready := sum([places_in(pool, g) | some pool in pools.open(g)])
 	ready > 0
 	ready < g.pod.count
 	every pool in late { pool.provisioningSeconds > seconds * (restarts(g.workload) + 1) }
@@ -100,7 +100,7 @@ told(pool, late) if pool in late
 
 told(pool, _) if not pool.maxCount > pool.count
 
-places_in(pool, pod) := pool.count * pools.per_node(pool, pod)
+places_in(pool, g) := pool.count * pools.per_node(pool, g)
 
 restarts(workload) := object.get(workload.jobset.spec, ["failurePolicy", "maxRestarts"], 0)
 

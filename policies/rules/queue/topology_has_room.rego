@@ -37,8 +37,8 @@ report contains lib.in_workload(g.workload, path, message) if {
 	there := pools.open(g)
 	count(there) > 0
 	every pool in there { known(pool, asked.level) }
-	sum([pools.places(pool, g.pod) | some pool in there]) >= g.pod.count # else see nodes/gang-fits
-	most := room(there, g.pod, asked.level)
+	sum([pools.places(pool, g) | some pool in there]) >= g.pod.count # else see nodes/gang-fits
+	most := room(there, g, asked.level)
 	asked.pods > most
 	path := lib.template_path(g, ["metadata", "annotations", asked.key])
 	message := sprintf("%d pods must stand in one domain of %s, and none has a place for more than %d of %s each (%s): the run never starts", [
@@ -68,17 +68,17 @@ asks(g) := {asked |
 
 # How many pods the largest domain of a level holds. Pools of one label are one domain; of others it is not known
 # whether they share one, and they count as if they did.
-room(there, pod, level) := max([pools.per_node(pool, pod) | some pool in there]) if level == hostname
+room(there, g, level) := max([pools.per_node(pool, g) | some pool in there]) if level == hostname
 
-room(there, pod, level) := max(array.concat([0], labelled)) + sum([places(pool, pod, level) | some pool in there; not pool.labels[level]]) if {
+room(there, g, level) := max(array.concat([0], labelled)) + sum([places(pool, g, level) | some pool in there; not pool.labels[level]]) if {
 	level != hostname
 	labelled := [together |
 		some value in {pool.labels[level] | some pool in there}
-		together := sum([places(pool, pod, level) | some pool in there; pool.labels[level] == value])
+		together := sum([places(pool, g, level) | some pool in there; pool.labels[level] == value])
 	]
 }
 
-places(pool, pod, level) := size(pool, level) * pools.per_node(pool, pod)
+places(pool, g, level) := size(pool, level) * pools.per_node(pool, g)
 
 hostname := "kubernetes.io/hostname"
 

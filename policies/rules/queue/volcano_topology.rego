@@ -59,10 +59,11 @@ report contains lib.in_workload(w, queueing.parallelism_path(pod), message) if {
 	not outside
 	allowed(w) <= max(tiers) # else the whole cluster counts as one
 	some pod in w.pods
+	g := {"workload": w, "pod": pod}
 	within := {name | some name, h in hypernodes; h.spec.tier <= allowed(w)}
 	every name in within { known(name) }
 	most := max([nodes_in(name) | some name in within])
-	places := most * max([pools.per_node(pool, pod) | some pool in pools.open({"workload": w, "pod": pod})])
+	places := most * max([pools.per_node(pool, g) | some pool in pools.open(g)])
 	pod.count > places
 	message := sprintf("%d pods, and a HyperNode of tier %d or less has %d nodes at most, a place for %d: the gang is never placed", [pod.count, allowed(w), most, places])
 }
