@@ -9,12 +9,13 @@ import contextlib
 import dataclasses
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from gate import (
     against,
     applications,
+    commands,
     evaluate,
     facts,
     followed,
@@ -31,7 +32,24 @@ from gate import (
 )
 from gate.facts import Facts
 from gate.history import Before
-from gate.model import SEVERITIES, Checked, Fault, Finding, GateError, Outcome, Place, Problem, Resource, Rule, Unit, Waived, Waiver, dotted
+from gate.model import (
+    SEVERITIES,
+    Checked,
+    Fault,
+    FieldPath,
+    Finding,
+    GateError,
+    Outcome,
+    Place,
+    Problem,
+    Resource,
+    Rule,
+    Unit,
+    Waived,
+    Waiver,
+    dotted,
+    get,
+)
 
 Progress = Callable[[str], None]
 _LONGEST, _LONGEST_WORD = 1000, 300  # characters of a message, and without a space
@@ -330,8 +348,23 @@ def _judge_script(target: Target) -> _Judged:
 
 
 def _scripts(resources: Sequence[Resource], workloads: Sequence[resolve.Workload], problems: list[Problem]) -> list[Fault]:
-    """Faults of the Python files in ConfigMaps."""
+    """Faults of the Python files in ConfigMaps, and of what else of the manifests is started as Python."""
+    texts = [(resource, path, resolve.image_of(resource, workloads)) for resource, path in _python_files(resources, problems)]
     faults: list[Fault] = []
+    for resource, path, image in (*texts, *commands.texts(resources, workloads)):
+        # what comes out of the build is judged, and told where it was written: in a file of its own or in YAML
+        file, lines = locate.text(resource, path)
+        try:
+            alone = resolve.alone(resource, str(path[1]), workloads) if path[0] == "data" else 0
+            text = str(get(resource.manifest, path))
+            faults += scripts.judge(scripts.parse(text, file, image=image, alone=alone, lines=lines))
+        except GateError as error:
+            problems.append(Problem.of(error))
+    return faults
+
+
+def _python_files(resources: Sequence[Resource], problems: list[Problem]) -> Iterator[tuple[Resource, FieldPath]]:
+    """The *.py keys of ConfigMaps; one that is not UTF-8 is a problem."""
     for resource in resources:
         if resource.kind != "ConfigMap" or resource.group:
             continue
@@ -342,16 +375,8 @@ def _scripts(resources: Sequence[Resource], workloads: Sequence[resolve.Workload
                 message = f"{key} stands in binaryData, where kustomize puts what is not UTF-8: it cannot be judged; save it as UTF-8"
                 problems.append(Problem(message=message, file=place.file, line=None if place.file.suffix == ".py" else place.line))
         for key, text in data.items() if isinstance(data, dict) else ():
-            if not key.endswith(".py") or not isinstance(text, str):
-                continue
-            # what comes out of the build is judged, and told where it was written: in a file of its own or in YAML
-            file, lines = locate.text(resource, ("data", key))
-            try:
-                image, alone = resolve.image_of(resource, workloads), resolve.alone(resource, key, workloads)
-                faults += scripts.judge(scripts.parse(text, file, image=image, alone=alone, lines=lines))
-            except GateError as error:
-                problems.append(Problem.of(error))
-    return faults
+            if key.endswith(".py") and isinstance(text, str):
+                yield resource, ("data", key)
 
 
 def _reached(root: Path, target: Target, fault: Fault) -> tuple[str, ...]:

@@ -671,6 +671,12 @@ SCRIPTS: dict[str, dict[str, str]] = {
         f"    metadata: {{name: any}}\n    data:\n      train.py: |-\n{indented(BROKEN, 8)}",
         "code.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: code}\ndata: {train.py: ''}\n",
     },
+    "in the arguments of a container": {
+        "kustomization.yaml": "resources: [run.yaml]\nnamePrefix: a-\n",
+        "run.yaml": "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: run}\nspec:\n  replicatedJobs:\n  - name: node\n    template:\n"
+        "      spec:\n        template:\n          spec:\n            containers:\n            - name: node\n              command: [python3, -c]\n"
+        f"              args:\n              - |\n{indented(BROKEN, 16)}",
+    },
     "in a literal of a generator": {
         "kustomization.yaml": f"configMapGenerator:\n- name: code\n  literals:\n  - |\n{indented('train.py=' + BROKEN, 4)}",
     },
