@@ -14,7 +14,7 @@ from typing import Any
 
 import cel
 
-from gate.model import Fault, FieldPath, Resource, Rule, dotted
+from gate.model import Fault, FieldPath, Resource, Rule, dotted, get
 from gate.schemas import Schema, below, resolved
 
 RULE = Rule(
@@ -29,6 +29,7 @@ RULE = Rule(
     seen=("lab: tests/lab/test_claims.py::test_a_validation_rule_of_a_kind_is_kept",),
 )
 ASKED = "schema/valid"  # the rule of what is asked besides, in whatever words
+_PARTS = 100  # of one mapping or list that are tried: each asks for an evaluation
 _MATCHES = cel.compile("text.matches(pattern)")
 _TRANSITION = re.compile(r"\boldSelf\b")
 # How Kubernetes writes property names that are no CEL identifiers.
@@ -65,7 +66,7 @@ def faults(resource: Resource, schema: Mapping[str, Any], definitions: Mapping[s
             )
             continue
         if message is not None:
-            place = (*path, *_field_path(rule))
+            place = (*path, *(_field_path(rule) or _at_fault(expression, at, get(value, path))))
             yield Fault(rule=_id(rule), message=f"{dotted(place) or 'the object'}: {message} ({version})", resource=resource, path=place)
 
 
@@ -95,6 +96,47 @@ def _message(rule: Mapping[str, Any], at: Any) -> str:
 def _field_path(rule: Mapping[str, Any]) -> FieldPath:
     """The field that a rule names as the one at fault: .a.b"""
     return tuple(part for part in re.findall(r"[^.\[\]'\"]+", str(rule.get("fieldPath", ""))))
+
+
+def _at_fault(expression: str, at: Any, value: Any) -> FieldPath:
+    """The one part of a value, as deep as there is one, that the rule turns on: without it the rule holds.
+
+    `at` is the value as CEL has it, of the same shape.
+    """
+    found: FieldPath = ()
+    path: FieldPath = ()
+    part, named = at, value
+    while isinstance(part, dict | list) and len(part) <= _PARTS:
+        steps = zip(_steps(part), _steps(named), strict=False)
+        turning = [(step, name, holds) for step, name in steps if (holds := _holds_without(expression, at, part, step)) is not False]
+        if len(turning) != 1:
+            break
+        step, name, holds = turning[0]
+        part, named, path = part[step], named[name], (*path, name)
+        found = path if holds else found
+    return found
+
+
+def _steps(part: dict[str, Any] | list[Any]) -> list[Any]:
+    return list(part) if isinstance(part, dict) else list(range(len(part)))
+
+
+def _holds_without(expression: str, at: Any, part: Any, step: Any) -> bool | None:
+    """Whether a rule holds for a value without one of its parts, None where it cannot be evaluated then."""
+    rest = {key: child for key, child in part.items() if key != step} if isinstance(part, dict) else [*part[:step], *part[step + 1 :]]
+    try:
+        return _program(expression).execute({"self": _replaced(at, part, rest)}) is True
+    except (RuntimeError, TypeError, ValueError, LookupError):
+        return None
+
+
+def _replaced(value: Any, part: Any, other: Any) -> Any:
+    """A value with another in the place of one of its parts."""
+    if value is part:
+        return other
+    if isinstance(value, dict):
+        return {key: _replaced(child, part, other) for key, child in value.items()}
+    return [_replaced(child, part, other) for child in value] if isinstance(value, list) else value
 
 
 def _rules(

@@ -92,9 +92,47 @@ metadata: {name: any}
 
 def test_a_borrowing_limit_needs_a_cohort(tmp_path: Path) -> None:
     (finding,) = judge(tmp_path, QUEUE)
-    assert (finding["severity"], finding["file"], finding["line"]) == ("error", "a.yaml", 4)
+    assert (finding["severity"], finding["file"], finding["line"]) == ("error", "a.yaml", 11)
     assert "borrowingLimit must be nil when cohort is empty" in finding["message"]
     assert finding["message"].endswith("(kueue 0.17.0)")
+
+
+JOBSET = """\
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: a, namespace: b}
+spec:
+  startupPolicy: {startupPolicyOrder: InOrder}
+  replicatedJobs:
+  - &job {name: a, template: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: 'registry.example/i:1'}]}}}}}
+  - {<<: *job, name: b, dependsOn: [{name: a, status: Ready}]}
+"""
+FLAVOR = """\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: any}
+spec:
+  tolerations:
+  - {key: a, operator: Exists}
+  - {key: b, operator: Exists, value: x}
+  - {key: c, operator: Exists}
+"""
+TWO_LIMITS = QUEUE.replace("coveredResources: [cpu]", "coveredResources: [cpu, memory]").replace(
+    "borrowingLimit: 2}", "borrowingLimit: 2}\n      - {name: memory, nominalQuota: 1Gi, borrowingLimit: 1Gi}"
+)
+DEEPEST = {
+    "one of a list": (FLAVOR, 7, "spec.tolerations[1]: a value must be empty"),
+    "what two share": (TWO_LIMITS, 9, "spec.resourceGroups[0].flavors[0]: borrowingLimit must be nil"),
+    "either of two, and neither is named": (JOBSET, 4, "spec: StartupPolicy and DependsOn"),
+}
+
+
+@pytest.mark.parametrize("name", DEEPEST)
+def test_the_part_that_a_rule_turns_on_is_named(name: str, tmp_path: Path) -> None:
+    text, line, message = DEEPEST[name]
+    (finding,) = judge(tmp_path, text)
+    assert finding["message"].startswith(message)
+    assert finding["line"] == line
 
 
 def test_with_a_cohort_it_is_right(tmp_path: Path) -> None:
