@@ -56,6 +56,7 @@ class Evaluator:
         self.scopes: list[bool | None] = []  # the strategies' scopes that are entered: of our strategy, or not known
         self.ended = False  # the program has left through sys.exit
         self.environment: dict[str, Value] = {}  # what the script itself has set
+        self.compiled: set[ast.AST] = set()  # by tf.function
         self.defaults: dict[ast.AST, dict[str, Value]] = {}
         self.steps = 0
         self.line = 1

@@ -100,6 +100,6 @@ def _keras(name: str) -> bool:
 
 def _called(name: str, event: Event) -> bool:
     """A layer, a loss, a metric or a model that is applied to something."""
-    if event.receiver.kind in ("model", "object"):
+    if name == "tensorflow.function" or event.receiver.kind in ("model", "object"):
         return True
     return _names.keras_name(name).startswith(("layers.", "losses.", "metrics.", "initializers.", "applications."))

@@ -145,6 +145,9 @@ def _builtin(tracer: Evaluator, name: str, call: Call) -> Value | None:
             return renewed(first, data=bound)
         case "json.loads" if any(option.kind == "environ" and option.name == "TF_CONFIG" for option in first.options()):
             return Value(kind="tfconfig", taint=Taint.DIFFERS)
+        case "tensorflow.function" if first.kind == "function":
+            tracer.compiled.add(first.data.node)
+            return first
         case "tensorflow.function" | "tensorflow.autograph.experimental.do_not_convert" | "functools.lru_cache" | "functools.cache":
             return first
         case _ if name in _COPIES and first.kind in ("items", "mapping", "dataset", "choice"):

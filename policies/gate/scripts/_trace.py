@@ -106,6 +106,8 @@ class Tracer(Evaluator):
         if entry in self.active or len(self.active) >= _DEPTH:
             return UNKNOWN
         self.reached.add(node)
+        if node in self.compiled and call.complete:
+            self.emit("call", "tensorflow.function.__call__", call=call)
         scope = Scope(parent=function.scope)
         self._bind(function, call, scope)
         path, line, returned = self.path, self.line, self.returned
@@ -243,6 +245,9 @@ class Tracer(Evaluator):
 
     def _do_functiondef(self, node: _Definition, scope: Scope) -> str:
         decorators = [self.evaluate(decorator, scope) for decorator in node.decorator_list]
+        made_by = [self.evaluate(each.func, scope) if isinstance(each, ast.Call) else UNKNOWN for each in node.decorator_list]
+        if any(value.kind == "library" and value.name == "tensorflow.function" for value in (*decorators, *made_by)):
+            self.compiled.add(node)
         self.remember_defaults(node, scope)
         function = Function(node=node, scope=scope)
         self.defined[node] = function

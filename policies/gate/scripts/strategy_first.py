@@ -77,6 +77,8 @@ def _line(script: Script, event: Event) -> int:
 
 def _what(event: Event) -> str:
     name = event.name.removesuffix(".__call__")
+    if name != event.name and name == "tensorflow.function":
+        return "the call of a tf.function"
     if event.result.kind == "dataset" and not name.startswith("tensorflow_datasets"):
         return f"the data set made by {_short(name)}"
     return f"{_short(name)}()" if name != "tensorflow.operator" else "an operation"
