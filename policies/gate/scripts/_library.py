@@ -95,6 +95,8 @@ def _result(tracer: Evaluator, name: str, call: Call) -> Value:
         return Value(kind="made", name=name, data=call, taint=max(taint, Taint.UNKNOWN))
     if name.partition(".")[0] not in KNOWN and not keras:
         return RANK if _names.says_rank(last) else Value(taint=max(taint, Taint.UNKNOWN))
+    if name.startswith("tensorflow.python.distribute.multi_worker_util.") and last in ("is_chief", "should_save_checkpoint"):
+        return KIND
     if last in _RESOLVERS:
         return Value(kind="made", name="resolver", data=call, taint=Taint.SAME)
     rank = name.startswith(_KEEP_RANK) and any(value.rank for value in call.values())
