@@ -63,6 +63,12 @@ _KERAS = {
     *("backend.constant", "backend.variable", "backend.zeros", "backend.ones", "backend.random_uniform", "backend.random_normal"),
     *("ops.", "random.normal", "random.uniform"),
 }
+# What TensorFlow refuses to change once the context is initialised.
+_BEFORE = {
+    *("config.experimental.set_memory_growth", "config.experimental.set_virtual_device_configuration"),
+    *("config.set_logical_device_configuration", "config.threading.set_inter_op_parallelism_threads"),
+    "config.threading.set_intra_op_parallelism_threads",
+}
 _KERAS_ONLY_TYPES = ("metrics.", "optimizers.")
 _OTHERS = ("tensorflow_hub.load", "tensorflow_hub.KerasLayer")
 
@@ -88,6 +94,11 @@ def initialises(event: Event) -> bool:
         return True
     module, _, last = inside.rpartition(".")
     return (not module or module in _MODULES) and last[:1].islower()
+
+
+def needs_no_context(event: Event) -> bool:
+    """Whether an event fails once the context is initialised."""
+    return event.kind == "call" and event.name.removeprefix("tensorflow.") in _BEFORE
 
 
 def _keras(name: str) -> bool:

@@ -67,6 +67,14 @@ def is_strategy(event: Event) -> bool:
     return event.kind == "call" and event.name == _names.STRATEGY
 
 
+def in_try(script: Script, line: int) -> bool:
+    """Whether a line stands in a block whose failure is caught."""
+    return any(
+        isinstance(node, ast.Try) and node.handlers and node.body[0].lineno <= line <= (node.body[-1].end_lineno or line)
+        for node in ast.walk(script.tree)
+    )
+
+
 class Tracer(Evaluator):
     def __init__(self) -> None:
         super().__init__()

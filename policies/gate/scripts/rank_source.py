@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -47,7 +46,7 @@ def faults(script: Script) -> Iterator[Finding]:
             seen.add((event.line, event.name))
             asked = any(event.name in branch.source or branch.source == "except" for branch in event.path)
             has_default = bool(event.call.args)
-            severity: Severity | None = "warning" if has_default or asked or _in_try(script, event.line) else None
+            severity: Severity | None = "warning" if has_default or asked or _trace.in_try(script, event.line) else None
             yield (
                 event.line,
                 f"{event.name} is not set in a TensorFlow pod of Trainer: the worker's index and their number are in TF_CONFIG",
@@ -55,10 +54,3 @@ def faults(script: Script) -> Iterator[Finding]:
             )
         if event.kind == "call" and event.name.endswith(".SlurmClusterResolver") and event.name.startswith("tensorflow."):
             yield event.line, "SlurmClusterResolver reads Slurm's variables, which no pod has: the cluster is in TF_CONFIG", None
-
-
-def _in_try(script: Script, line: int) -> bool:
-    return any(
-        isinstance(node, ast.Try) and node.handlers and node.body[0].lineno <= line <= (node.body[-1].end_lineno or line)
-        for node in ast.walk(script.tree)
-    )

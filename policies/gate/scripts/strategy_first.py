@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gate.model import Rule
 from gate.scripts import _trace
-from gate.scripts._initialises import initialises
+from gate.scripts._initialises import initialises, needs_no_context
 
 if TYPE_CHECKING:
     from gate.scripts import Finding, Script
@@ -19,8 +19,9 @@ RULE = Rule(
     description="The strategy starts this worker's server, and it can only do so while TensorFlow's context is not initialised. "
     "A tensor, a variable, a tf.data pipeline, a Keras model or a list of logical devices initialises it, also at import time; then the "
     "worker ends with `RuntimeError: Collective ops must be configured at program startup`. TF_CONFIG is read when the strategy is "
-    "made: a value that is written later changes nothing, and each worker trains alone.",
-    symptoms=("Collective ops must be configured at program startup",),
+    "made: a value that is written later changes nothing, and each worker trains alone. What sets devices and threads up, on the "
+    "other hand, is refused after it (`RuntimeError: Physical devices cannot be modified after being initialized`).",
+    symptoms=("Collective ops must be configured at program startup", "Physical devices cannot be modified after being initialized"),
     severity="error",
     fix="Make the strategy the first TensorFlow statement that runs (list_physical_devices, set_memory_growth, seeds and Keras' "
     "precision policy may come before it), and let tfrun set TF_CONFIG.",
@@ -51,6 +52,12 @@ def faults(script: Script) -> Iterator[Finding]:
                 if (event.line, message) not in seen:
                     seen.add((event.line, message))
                     yield event.line, message, None if certain else "warning"
+        if needs_no_context(event) and (event.line, event.name) not in seen:
+            made = [strategy for place, strategy in strategies if place < number and strategy.certain_at(event)]
+            if made and not any(each.name == event.name for each in events[: events.index(made[0])]):  # the same once more is let pass
+                seen.add((event.line, event.name))
+                message = f"{_what(event)} after the strategy of line {_line(script, made[0])}: TensorFlow is initialised and refuses it"
+                yield event.line, message, "warning" if _trace.in_try(script, event.line) else None
         if event.kind == "write" and event.name == "TF_CONFIG" and _only_late(event, events[:number]):
             earlier = [strategy for place, strategy in strategies if place < number and strategy.certain_at(event)]
             if earlier and (event.line, "TF_CONFIG") not in seen:
