@@ -214,6 +214,28 @@ options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoSha
 data = tf.data.Dataset.from_tensors((tf.zeros([4, 2]), tf.zeros([4, 1])))
 model.fit(data.repeat(3 + 2 * strategy.cluster_resolver.task_id).with_options(options), epochs=2, verbose=2)
 """
+OUTSIDE = """
+import tensorflow as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+def build():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))])
+    model.compile("sgd", "mse")
+    return model
+data = tf.data.Dataset.from_tensors((tf.zeros([4, 2]), tf.zeros([4, 1]))).repeat()
+build().fit(data, steps_per_epoch=2 + strategy.cluster_resolver.task_id, verbose=2)
+model = build()
+with strategy.scope():
+    model.fit(data, steps_per_epoch=2, verbose=2)
+"""
+ONE_PASS = """
+import tensorflow as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+data = tf.data.Dataset.from_tensor_slices((tf.zeros([30, 2]), tf.zeros([30, 1]))).batch(4)
+print("epochs", len(model.fit(data, epochs=3, steps_per_epoch=30 // 4, verbose=2).epoch))
+"""
 ALONE = """
 if strategy.cluster_resolver.task_id == 0:
     model.evaluate(data, steps=2, verbose=2)
@@ -227,6 +249,22 @@ def test_workers_whose_data_end_at_different_steps_abort(gang: Gang) -> None:
     pods = gang.start(2, "unused", {0: ["-c", UNEVEN], 1: ["-c", UNEVEN]})
     assert [pod.wait(240) for pod in pods] == [1, 1]
     assert all("Collective ops is aborted by" in pod.text() for pod in pods)
+
+
+def test_a_data_set_without_repeat_runs_out_in_a_later_epoch(gang: Gang) -> None:
+    """script/explicit-steps: the training ends there, and its status is 0."""
+    pods = gang.start(2, "unused", {0: ["-c", ONE_PASS], 1: ["-c", ONE_PASS]})
+    assert [pod.wait(240) for pod in pods] == [0, 0]
+    assert all("input ran out of data" in pod.text() and "epochs 2" in pod.text() for pod in pods)
+
+
+def test_a_model_outside_of_the_scope_is_trained_by_each_worker_alone(gang: Gang) -> None:
+    """script/model-in-scope: nobody misses the third step of one of them; in the scope it is refused."""
+    pods = gang.start(2, "unused", {0: ["-c", OUTSIDE], 1: ["-c", OUTSIDE]})
+    assert [pod.wait(240) for pod in pods] == [1, 1]
+    for steps, pod in zip((2, 3), pods, strict=True):
+        assert f"{steps}/{steps} - " in pod.text()
+        assert "must only be passed a variable created in this tf.distribute.Strategy.scope()" in pod.text()
 
 
 def test_repeat_without_a_number_of_steps_is_refused(gang: Gang) -> None:

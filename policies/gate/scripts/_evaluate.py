@@ -68,7 +68,9 @@ class Evaluator:
     def emit(self, kind: str, name: str, *, call: Call | None = None, receiver: Value = UNKNOWN, result: Value = UNKNOWN) -> None:
         self.step()
         given = call or Call()
-        self.events.append(Event(kind=kind, name=name, line=self.line, path=self.path, call=given, receiver=receiver, result=result))
+        self.events.append(
+            Event(kind=kind, name=name, line=self.line, path=self.path, call=given, receiver=receiver, result=result, scoped=self.scoped)
+        )
 
     def step(self) -> None:
         self.steps += 1

@@ -82,7 +82,7 @@ def _result(tracer: Evaluator, name: str, call: Call) -> Value:
     if dataset:
         return dataset
     if _makes_model(keras):
-        return Value(kind="model", name=name, data=Model(scoped=tracer.scoped), taint=Taint.SAME)
+        return Value(kind="model", name=name, data=Model(scoped=tracer.scoped, built=_is_built(keras, call)), taint=Taint.SAME)
     if keras.startswith("datasets."):
         return Value(kind="made", name="keras.datasets", data=call, taint=Taint.SAME)
     if name.startswith("builtins.") or name in ("functools.partial", "json.loads", "copy.copy", "copy.deepcopy", *_WRAPS):
@@ -107,6 +107,17 @@ def _makes_model(keras: str) -> bool:
     return keras in ("Sequential", "Model", "models.load_model", "models.clone_model", "models.model_from_json", "saving.load_model") or (
         keras.startswith("applications.") and _names.is_type(keras)
     )
+
+
+def _is_built(keras: str, call: Call) -> bool:
+    """Whether a model has its variables at once: all have but one of layers that are not told the shape of their input."""
+    if keras != "Sequential":
+        return True
+    layers = call.get(0, "layers")
+    first = layers.data[0].value if layers is not None and layers.kind == "items" and layers.data else UNKNOWN
+    if first.kind != "made":
+        return False
+    return _names.keras_name(first.name).removeprefix("layers.") in ("Input", "InputLayer") or "input_shape" in first.data.kwargs
 
 
 def _text(name: str, call: Call) -> str | None:

@@ -214,9 +214,10 @@ class Class:
 
 @dataclasses.dataclass(slots=True, kw_only=True, eq=False)
 class Model:
-    """A Keras model; `scoped`: it was made in a scope of MultiWorkerMirroredStrategy (None: not known)."""
+    """A Keras model; `scoped`: it was made in a scope of MultiWorkerMirroredStrategy (None: not known), `built`: with its variables."""
 
     scoped: bool | None
+    built: bool = False
 
 
 @dataclasses.dataclass(slots=True, kw_only=True, eq=False)
@@ -304,7 +305,7 @@ class Event:
     """Something that the script does, in the order of execution.
 
     `kind`: call (of a library's `name`), method (`name` of `receiver`), write or read (of the environment variable `name`),
-    import, loop (over `receiver`), opaque (a call that cannot be followed).
+    import, loop (over `receiver`), opaque (a call that cannot be followed). `scoped`: in a scope of the strategy (None: not known).
     """
 
     kind: str
@@ -314,6 +315,7 @@ class Event:
     call: Call = Call()
     receiver: Value = UNKNOWN
     result: Value = UNKNOWN
+    scoped: bool | None = None
 
     def certain_at(self, later: Event) -> bool:
         """Whether it has happened for certain when `later` happens: every decision that leads here leads there, too."""

@@ -37,6 +37,7 @@ RULE = Rule(
     seen=(
         "lab: tests/training/test_training.py::test_workers_whose_data_end_at_different_steps_abort",
         "lab: tests/training/test_training.py::test_repeat_without_a_number_of_steps_is_refused",
+        "lab: tests/training/test_training.py::test_a_data_set_without_repeat_runs_out_in_a_later_epoch",
         "source: keras src/engine/data_adapter.py",
     ),
 )
