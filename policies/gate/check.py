@@ -355,12 +355,27 @@ def _scripts(resources: Sequence[Resource], workloads: Sequence[resolve.Workload
         # what comes out of the build is judged, and told where it was written: in a file of its own or in YAML
         file, lines = locate.text(resource, path)
         try:
-            alone = resolve.alone(resource, str(path[1]), workloads) if path[0] == "data" else 0
-            text = str(get(resource.manifest, path))
-            faults += scripts.judge(scripts.parse(text, file, image=image, alone=alone, lines=lines))
+            faults += scripts.judge(_script(resource, path, workloads, image=image, file=file, lines=lines))
         except GateError as error:
             problems.append(Problem.of(error))
     return faults
+
+
+def _script(
+    resource: Resource, path: FieldPath, workloads: Sequence[resolve.Workload], *, image: str, file: Path, lines: Sequence[int]
+) -> scripts.Script:
+    text = str(get(resource.manifest, path))
+    if path[0] != "data":
+        return scripts.parse(text, file, image=image, lines=lines)
+    return scripts.parse(
+        text,
+        file,
+        image=image,
+        alone=resolve.alone(resource, str(path[1]), workloads),
+        lines=lines,
+        beside={key: each for key, each in resource.manifest["data"].items() if isinstance(each, str)},
+        commands=resolve.commands_of(resource, workloads),
+    )
 
 
 def _python_files(resources: Sequence[Resource], problems: list[Problem]) -> Iterator[tuple[Resource, FieldPath]]:

@@ -127,15 +127,26 @@ def resolve(resources: Sequence[Resource], catalog: Catalog) -> list[Workload]:
 
 def image_of(config_map: Resource, workloads: Sequence[Workload]) -> str:
     """The image of the containers whose pods mount a ConfigMap, "" where there is none or more than one."""
-    images = set()
+    images = {str(get(container, ("image",), "")) for container in _containers_with(config_map, workloads)}
+    return images.pop() if len(images) == 1 else ""
+
+
+def commands_of(config_map: Resource, workloads: Sequence[Workload]) -> list[str]:
+    """The commands of the containers whose pods mount a ConfigMap, each with its arguments in one text."""
+    containers = _containers_with(config_map, workloads)
+    return [" ".join(str(word) for field in ("command", "args") for word in _list(each.get(field))) for each in containers]
+
+
+def _containers_with(config_map: Resource, workloads: Sequence[Workload]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
     for workload in workloads:
         if workload.effective is None or workload.namespace not in ("", config_map.namespace):
             continue
         for _, job in _jobs(workload.effective):
             pod = _mapping(get(job, ("template", "spec", "template", "spec")))
             if any(get(volume, ("configMap", "name")) == config_map.name for volume in _list(pod.get("volumes"))):
-                images |= {str(get(container, ("image",), "")) for container in _list(pod.get("containers"))}
-    return images.pop() if len(images) == 1 else ""
+                found += [_mapping(container) for container in _list(pod.get("containers"))]
+    return found
 
 
 def alone(config_map: Resource, key: str, workloads: Sequence[Workload]) -> int:

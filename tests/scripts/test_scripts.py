@@ -151,6 +151,46 @@ def test_image_tells_the_version_where_the_script_does_not() -> None:
     assert errors == {"tensorflow/tensorflow:2.18.0-gpu": ["script/legacy-keras"], "example/tf:2.18.0": []}
 
 
+PLAIN = """
+import tensorflow as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.fit(tf.data.Dataset.range(8).repeat().batch(8), steps_per_epoch=10)
+"""
+INSTALL = 'import subprocess, sys\nsubprocess.check_call([sys.executable, "-m", "pip", "install", "{}"])\n'
+WITH_KERAS_3 = {
+    "requirements.txt": ({"requirements.txt": "numpy\ntensorflow==2.18.0  # pinned\n"}, (), PLAIN),
+    "pyproject.toml": ({"pyproject.toml": '[project]\nname = "x"\nversion = "0"\ndependencies = ["tensorflow>=2.16"]\n'}, (), PLAIN),
+    "installed by itself": ({}, (), INSTALL.format("tensorflow==2.18.0") + PLAIN),
+    "installed by a shell": ({}, (), "import os\nos.system('pip install -q tensorflow==2.18.0')" + PLAIN),
+    "installed by its container": ({}, ("sh -c pip install 'tensorflow==2.18.0' && python train.py",), PLAIN),
+    "said in a comment": ({}, (), "# requirements: tensorflow==2.18.0   (no tf-keras)" + PLAIN),
+}
+WITHOUT = {
+    "of 2.15": ({"requirements.txt": "tensorflow==2.15.1\n"}, (), PLAIN),
+    "continued elsewhere": ({"requirements.txt": "-r more.txt\ntensorflow==2.18.0\n"}, (), PLAIN),
+    "no version": ({"requirements.txt": "tensorflow\n"}, (), PLAIN),
+    "of another project": ({"pyproject.toml": "[tool.ruff]\n"}, (), PLAIN),
+    "not TOML": ({"pyproject.toml": "tensorflow==2.18.0"}, (), PLAIN),
+    "with tf-keras": ({"requirements.txt": "tensorflow==2.18.0\ntf-keras==2.18.0\n"}, (), PLAIN),
+    "comment of two lines": ({}, (), "# requirements: tensorflow==2.18.0,\n#   tf-keras==2.18.0" + PLAIN),
+    "its own metadata": (
+        {"requirements.txt": "tensorflow==2.18.0"},
+        (),
+        '# /// script\n# dependencies = ["tensorflow==2.15.1"]\n# ///' + PLAIN,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [*WITH_KERAS_3, *WITHOUT])
+def test_packages_where_there_is_no_metadata(name: str) -> None:
+    beside, commands, text = (WITH_KERAS_3 | WITHOUT)[name]
+    found = scripts.judge(scripts.parse(text, Path("script.py"), beside=beside, commands=commands))
+    errors = [fault.rule for fault in found if severity(fault) == "error"]
+    assert errors == (["script/legacy-keras"] if name in WITH_KERAS_3 else [])
+
+
 PIECES = sorted(
     {row for case in CASES for row in case.read_text(encoding="utf-8").splitlines()}
     | {"    pass", "else:", "try:", "    return", "\\", "'''"}

@@ -25,6 +25,7 @@ from packaging.version import InvalidVersion, Version
 
 from gate import source
 from gate.model import Fault, GateError, Place, Rule, Severity
+from gate.scripts import _requirements
 
 MAX_CHARACTERS = 1024 * 1024
 Finding = tuple[int, str, Severity | None]
@@ -35,7 +36,8 @@ class Script:
     """A training script: its tree and what is known of the packages that it will meet.
 
     `packages` maps the names of the inline metadata's dependencies (PEP 723, normalised) to their pinned version, None
-    where it is not pinned; it is empty where there is no metadata. `lowest` has the lower bounds of what is not pinned.
+    where it is not pinned. Where there is no metadata, they are those of a requirements.txt or pyproject.toml beside the
+    script or of its own `pip install` (`inline` is false), or none. `lowest` has the lower bounds of what is not pinned.
     `image` is the image that runs the script, "" where that is not known. `alone` is the number of workers that start it
     and are told nothing of one another, 0 where that is not known. `file` and `lines` tell where each line of the text
     stands (no lines: the text is the file).
@@ -46,6 +48,7 @@ class Script:
     text: str
     packages: Mapping[str, Version | None]
     lowest: Mapping[str, Version] = dataclasses.field(default_factory=dict)
+    inline: bool = True
     image: str = ""
     alone: int = 0
     lines: Sequence[int] = ()
@@ -57,11 +60,27 @@ class Script:
 
 def load(file: Path, *, image: str = "") -> Script:
     """Reads a script. Raises GateError at the line where it is not Python."""
-    return parse(source.read_text(file), file, image=image)
+    beside = {}
+    for name in _requirements.FILES:
+        with contextlib.suppress(GateError, OSError):  # it may not be there, and is not what is judged
+            beside[name] = source.read_text(file.with_name(name))
+    return parse(source.read_text(file), file, image=image, beside=beside)
 
 
-def parse(text: str, file: Path, *, image: str = "", alone: int = 0, lines: Sequence[int] = ()) -> Script:
-    """A script from its text, each line of which stands in one of the `lines` of `file` (none given: in the same)."""
+def parse(
+    text: str,
+    file: Path,
+    *,
+    image: str = "",
+    alone: int = 0,
+    lines: Sequence[int] = (),
+    beside: Mapping[str, str] | None = None,
+    commands: Sequence[str] = (),
+) -> Script:
+    """A script from its text, each line of which stands in one of the `lines` of `file` (none given: in the same).
+
+    `beside` has the text of other files in its folder, `commands` are those of the container that runs it.
+    """
     if len(text) > MAX_CHARACTERS:
         raise GateError(f"is longer than {MAX_CHARACTERS} characters: no ConfigMap holds such a script", file=file)
     text = text.removeprefix("\ufeff")  # as Python does
@@ -75,8 +94,22 @@ def parse(text: str, file: Path, *, image: str = "", alone: int = 0, lines: Sequ
         raise GateError("is nested too deeply to be read as Python", file=file) from error
     except ValueError as error:
         raise GateError(f"is not valid Python: {error}", file=file) from error
-    packages, lowest = _packages(text, file)
-    return Script(file=file, tree=tree, text=text, packages=packages, lowest=lowest, image=image, alone=alone, lines=lines)
+    inline = _inline(text, file)
+    if inline is None:
+        found = {name: content for name, content in (beside or {}).items() if name in _requirements.FILES}
+        entries = [*_requirements.listed(text, found), *_requirements.installed(tree, commands)]
+    packages, lowest = _packages(entries if inline is None else inline, file)
+    return Script(
+        file=file,
+        tree=tree,
+        text=text,
+        packages=packages,
+        lowest=lowest,
+        inline=inline is not None,
+        image=image,
+        alone=alone,
+        lines=lines,
+    )
 
 
 @contextlib.contextmanager
@@ -95,12 +128,21 @@ def _line(lines: Sequence[int], number: int) -> int:
     return lines[min(number, len(lines)) - 1] if lines else number
 
 
-def _packages(text: str, file: Path) -> tuple[dict[str, Version | None], dict[str, Version]]:
+def _inline(text: str, file: Path) -> list[str] | None:
+    """The dependencies of the inline metadata, None where there is none."""
     body = _metadata(text)
+    try:
+        dependencies = tomllib.loads("\n".join(body)).get("dependencies", [])
+        return list(dependencies) if body else None
+    except (tomllib.TOMLDecodeError, TypeError, RecursionError) as error:
+        raise GateError(f"has inline metadata that cannot be read: {error}", file=file) from error
+
+
+def _packages(entries: Sequence[str], file: Path) -> tuple[dict[str, Version | None], dict[str, Version]]:
     packages: dict[str, Version | None] = {}
     lowest: dict[str, Version] = {}
     try:
-        for entry in tomllib.loads("\n".join(body)).get("dependencies", []):
+        for entry in entries:
             requirement = Requirement(entry)
             pins = [each.version for each in requirement.specifier if each.operator in ("==", "===", "~=")]
             name = requirement.name.lower().replace("_", "-")
@@ -108,7 +150,7 @@ def _packages(text: str, file: Path) -> tuple[dict[str, Version | None], dict[st
             bounds = [Version(each.version) for each in requirement.specifier if each.operator in (">=", ">")]
             if bounds and not pins:
                 lowest[name] = max(bounds)
-    except (tomllib.TOMLDecodeError, InvalidRequirement, InvalidVersion, TypeError, AttributeError, RecursionError) as error:
+    except (InvalidRequirement, InvalidVersion, TypeError, AttributeError) as error:
         raise GateError(f"has inline metadata that cannot be read: {error}", file=file) from error
     return packages, lowest
 

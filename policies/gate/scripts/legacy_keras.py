@@ -22,7 +22,8 @@ RULE = Rule(
     "`Attempt to convert a value (PerReplica:...) with an unsupported type` (measured on TensorFlow 2.21.0 with Keras 3.15.1; predict "
     "works, and so may a loop of one's own). tf.keras is Keras 2 again where tf-keras of TensorFlow's own minor version is installed and "
     "TF_USE_LEGACY_KERAS=1 is set before TensorFlow is imported; tfrun sets it. `import keras` is Keras 3 even then. Judged only where "
-    "TensorFlow's version, or that it is no earlier one, is known: from the script's inline metadata or an image tensorflow/tensorflow.",
+    "TensorFlow's version, or that it is no earlier one, is known: from the script's inline metadata, a requirements.txt or pyproject.toml "
+    "beside it, `pip install` in it or in its container's command, or an image tensorflow/tensorflow.",
     symptoms=("Attempt to convert a value (PerReplica: …) with an unsupported type",),
     severity="error",
     fix="Depend on tf-keras of TensorFlow's minor version, set os.environ['TF_USE_LEGACY_KERAS'] = '1' above the first import of "
@@ -68,7 +69,9 @@ def _version(script: Script) -> tuple[bool, Version | None]:
     for name in _TENSORFLOW:
         if name in script.packages:
             lowest = script.lowest.get(name)
-            return True, lowest if lowest and lowest >= _KERAS_3 else script.packages[name]
+            version = lowest if lowest and lowest >= _KERAS_3 else script.packages[name]
+            if version or script.inline:
+                return True, version
     found = _IMAGE.match(script.image)
     return False, Version(found[1]) if found else None
 
@@ -127,7 +130,7 @@ def _judge(script: Script, events: Sequence[Event], event: Event, family: str, v
             message = (
                 f"{at}: tf-keras is there, but nothing sets {_VARIABLE}=1 before the import of TensorFlow {minor}, so that it is Keras 3"
             )
-            yield event.line, message, "warning" if script.image else None
+            yield event.line, message, "warning" if script.image or not script.inline else None
             return
     if listed and not has_legacy:
         yield event.line, f"{at} needs {needed}, which the script's dependencies do not list", None
