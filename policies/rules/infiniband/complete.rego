@@ -56,20 +56,20 @@ report contains lib.in_workload(g.workload, infiniband.lock_path(g, d.container)
 
 # --- the device is not there, something else is -----------------------------------------------------------------
 
-report contains lib.in_workload(g.workload, path, sprintf("network %s is attached to pods that ask for no %s: there is no device to attach", [lib.fabric.attachment, lib.fabric.resource])) if {
+report contains lib.in_workload(g.workload, path, sprintf("network %s is attached, and %s: the training has no device", [lib.fabric.attachment, infiniband.deviceless(g)])) if {
 	some g in without_device
 	infiniband.attached(infiniband.networks(g), g.workload.namespace)
 	path := lib.template_path(g, ["metadata", "annotations", infiniband.annotation])
 }
 
-report contains lib.in_workload(g.workload, found.path, sprintf("network %s is asked for on %s, which reaches no pod, and the pods ask for no %s", [lib.fabric.attachment, found.place, lib.fabric.resource])) if {
+report contains lib.in_workload(g.workload, found.path, sprintf("network %s is asked for on %s, which reaches no pod, and %s", [lib.fabric.attachment, found.place, infiniband.deviceless(g)])) if {
 	some g in without_device
 	some found in infiniband.misplaced(g)
 	infiniband.attached(infiniband.parsed(found.value), g.workload.namespace)
 }
 
 report contains object.union(
-	lib.in_workload(g.workload, infiniband.lock_path(g, i), sprintf("IPC_LOCK is added, and the pod has neither %s nor a network annotation: NCCL finds no InfiniBand", [lib.fabric.resource])),
+	lib.in_workload(g.workload, infiniband.lock_path(g, i), sprintf("IPC_LOCK is added without a network annotation, and %s: NCCL finds no InfiniBand", [infiniband.deviceless(g)])),
 	{"severity": seriousness(g, i)},
 ) if {
 	some g in without_device

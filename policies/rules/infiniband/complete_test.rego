@@ -52,7 +52,13 @@ test_fail_no_lock if complete.report == no_lock with input as unlocked
 test_fail_no_lock_without_facts if complete.report == no_lock with input as without_facts(unlocked)
 
 test_fail_no_device if {
-	complete.report == {lib.in_workload({"index": 0}, at_annotation, "network hostdevice-net is attached to pods that ask for no nvidia.com/hostdev: there is no device to attach")} with input as deviceless
+	complete.report == {lib.in_workload({"index": 0}, at_annotation, "network hostdevice-net is attached, and the pods ask for no nvidia.com/hostdev: the training has no device")} with input as deviceless
+}
+
+test_fail_device_of_an_init_container if {
+	fetch := {"name": "fetch", "resources": {"limits": {"nvidia.com/hostdev": "1"}}}
+	message := "network hostdevice-net is attached, and no nvidia.com/hostdev is asked for by container node, only by init container fetch: the training has no device"
+	complete.report == {lib.in_workload({"index": 0}, at_annotation, message)} with input as json.patch(deviceless, [runs.set(sprintf("%s/spec/initContainers", [runs.template]), [fetch])])
 }
 
 test_fail_no_device_and_annotation_too_high if {
@@ -64,7 +70,7 @@ test_fail_no_device_and_annotation_too_high if {
 }
 
 lone_lock(severity) := {object.union(
-	lib.in_workload({"index": 0}, at_lock, "IPC_LOCK is added, and the pod has neither nvidia.com/hostdev nor a network annotation: NCCL finds no InfiniBand"),
+	lib.in_workload({"index": 0}, at_lock, "IPC_LOCK is added without a network annotation, and the pods ask for no nvidia.com/hostdev: NCCL finds no InfiniBand"),
 	{"severity": severity},
 )}
 

@@ -36,7 +36,7 @@ report contains environment.finding(c.g, variable, sprintf("NCCL_NET is %s, and 
 	lower(variable.value) == "socket"
 }
 
-report contains environment.finding(c.g, variable, sprintf("NCCL_IB_DISABLE is 0, and %s: NCCL uses sockets", [reason])) if {
+report contains environment.finding(c.g, variable, sprintf("NCCL_IB_DISABLE is 0, and %s: NCCL uses sockets", [reason(c.g)])) if {
 	some c in without_device
 	infiniband.disabled(c.g, c.i) == false
 	variable := environment.variable(c.g, c.i, "NCCL_IB_DISABLE")
@@ -59,6 +59,6 @@ without_device := [{"g": g, "i": i} |
 	object.get(container, ["securityContext", "privileged"], false) != true
 ]
 
-reason := sprintf("the pod asks for no %s", [lib.fabric.resource]) if infiniband.has_fabric
+reason(g) := infiniband.deviceless(g) if infiniband.has_fabric
 
-reason := sprintf("cluster %s has no InfiniBand", [input.cluster.name]) if not infiniband.has_fabric
+reason(_) := sprintf("cluster %s has no InfiniBand", [input.cluster.name]) if not infiniband.has_fabric

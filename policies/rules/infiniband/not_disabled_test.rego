@@ -29,7 +29,7 @@ test_fail_enabled_on_a_cluster_without if {
 }
 
 test_fail_enabled_without_device if {
-	not_disabled.report == found(1, "NCCL_IB_DISABLE is 0, and the pod asks for no nvidia.com/hostdev: NCCL uses sockets") with input as json.patch(runs.infiniband, [runs.set("/workloads", enabled.workloads)])
+	not_disabled.report == found(1, "NCCL_IB_DISABLE is 0, and the pods ask for no nvidia.com/hostdev: NCCL uses sockets") with input as json.patch(runs.infiniband, [runs.set("/workloads", enabled.workloads)])
 }
 
 test_success_enabled_with_device if not_disabled.report == set() with input as runs.infiniband

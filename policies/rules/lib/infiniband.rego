@@ -34,6 +34,23 @@ asked(g) := [{"container": i, "resource": resource, "amount": amount} |
 	amount > 0
 ]
 
+# Init containers that ask for the cluster's device: what they get is not in the containers that train.
+before(g) := [container.name |
+	some container in object.get(lib.pod_spec(g), "initContainers", [])
+	lib.container_request(container, lib.fabric.resource) > 0
+]
+
+# Who has none of the cluster's devices, for messages.
+deviceless(g) := sprintf("the pods ask for no %s", [lib.fabric.resource]) if count(before(g)) == 0
+
+deviceless(g) := sprintf("no %s is asked for by container %s, only by init container %s", [
+	lib.fabric.resource,
+	lib.joined([container.name | some container in lib.containers(g)]),
+	lib.joined(before(g)),
+]) if {
+	count(before(g)) > 0
+}
+
 _resources(container) := {resource |
 	some side in ["requests", "limits"]
 	some resource, _ in container.resources[side]
