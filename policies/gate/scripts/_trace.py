@@ -332,8 +332,6 @@ class Tracer(Evaluator):
     def _do_for(self, node: ast.For | ast.AsyncFor, scope: Scope) -> str:
         source = self.evaluate(node.iter, scope)
         self.line = node.lineno
-        if any(option.kind == "dataset" for option in source.options()):
-            self.emit("loop", "for", receiver=source)
         self.assign(node.target, element_of(source), scope)
         return self._loop(node, scope)
 

@@ -305,7 +305,7 @@ class Event:
     """Something that the script does, in the order of execution.
 
     `kind`: call (of a library's `name`), method (`name` of `receiver`), write or read (of the environment variable `name`),
-    import, loop (over `receiver`), opaque (a call that cannot be followed). `scoped`: in a scope of the strategy (None: not known).
+    import, opaque (a call that cannot be followed). `scoped`: in a scope of the strategy (None: not known).
     """
 
     kind: str

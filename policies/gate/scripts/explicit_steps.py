@@ -56,8 +56,6 @@ def faults(script: Script) -> Iterator[Finding]:
 
 
 def _judge(event: Event) -> Iterator[tuple[str, Severity | None]]:
-    if event.kind == "loop" and _all(event.receiver, "uneven") and _is_distributed(event.receiver):
-        yield "this loop ends where this worker's shard ends: give it a number of steps, the same for all workers", "warning"
     if event.kind != "method" or not _keras.is_distributed(event):
         return
     call = event.call
@@ -140,10 +138,6 @@ def _is_pass(steps: Value, batch: Value) -> bool:
         return False
     divisor = steps.data.args[1]
     return divisor is batch or (divisor.kind == batch.kind == "constant" and divisor.data == batch.data)
-
-
-def _is_distributed(value: Value) -> bool:
-    return any(option.kind == "dataset" and option.name == "distributed" for option in value.options())
 
 
 def _all(value: Value, what: str) -> bool:

@@ -116,6 +116,8 @@ def _by_callbacks(events: Sequence[Event], fit: Event) -> Iterator[tuple[Event, 
 def _saves(event: Event) -> bool:
     if event.name == "write":
         return event.receiver.is_made("tensorflow.train.Checkpoint")
+    if _keras.is_model(event.receiver) and _keras.scoped(event.receiver) is False:
+        return False  # what one process does for itself, an export, say; where all train so, script/model-in-scope speaks
     known = _keras.is_model(event.receiver) or event.receiver.is_made("tensorflow.train.Checkpoint", "tensorflow.train.CheckpointManager")
     return known and event.name in ("save", "save_weights", "export")
 

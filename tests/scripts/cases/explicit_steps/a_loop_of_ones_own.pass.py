@@ -1,4 +1,4 @@
-"""Steps are counted by the script; a loop over the data itself is a warning, as TensorFlow 2.15 asks all workers who has data."""
+"""A loop over distributed data ends on all workers together: TensorFlow asks all of them whether one still has data."""
 import tensorflow as tf
 
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
@@ -6,5 +6,5 @@ dataset = strategy.experimental_distribute_dataset(tf.data.Dataset.range(100).ba
 iterator = iter(dataset)
 for _ in range(10):
     next(iterator)
-for batch in dataset:  # warns: this loop ends where
+for batch in dataset:
     print(batch)
