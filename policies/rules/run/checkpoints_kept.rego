@@ -145,6 +145,7 @@ restarted[g] := lib.trainer_container(g) if {
 	some g in lib.gangs
 	not endswith(g.workload.kind, "TrainingRuntime")
 	g.workload.jobset.spec.failurePolicy.maxRestarts > 0
+	lib.containers(g)[lib.trainer_container(g)].image # else a patch made it up: trainer/runtime-patches
 }
 
 words(container) := array.concat(object.get(container, "command", []), object.get(container, "args", []))

@@ -171,5 +171,9 @@ test_success_one_worker if report == set() with input as saving(fixture.single, 
 
 test_success_another_framework if report == set() with input as saving(fixture.torch, "/tmp/run", claim)
 
+test_success_container_of_a_patch_alone if {
+	report == set() with input as fixture.with_container(saving(fixture.trainjob, "/tmp/run", claim), "image", null)
+}
+
 # A TrainJob may bring the volume, or say another folder.
 test_success_unused_runtime if report == set() with input as saving(fixture.runtime, "/tmp/run", claim)
