@@ -373,7 +373,7 @@ def _script(
         image=image,
         alone=resolve.alone(resource, str(path[1]), workloads),
         lines=lines,
-        beside={key: each for key, each in resource.manifest["data"].items() if isinstance(each, str)},
+        beside={key: each for key, each in resource.manifest["data"].items() if isinstance(each, str)}.get,
         commands=resolve.commands_of(resource, workloads),
     )
 

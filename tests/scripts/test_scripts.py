@@ -186,9 +186,37 @@ WITHOUT = {
 @pytest.mark.parametrize("name", [*WITH_KERAS_3, *WITHOUT])
 def test_packages_where_there_is_no_metadata(name: str) -> None:
     beside, commands, text = (WITH_KERAS_3 | WITHOUT)[name]
-    found = scripts.judge(scripts.parse(text, Path("script.py"), beside=beside, commands=commands))
+    found = scripts.judge(scripts.parse(text, Path("script.py"), beside=beside.get, commands=commands))
     errors = [fault.rule for fault in found if severity(fault) == "error"]
     assert errors == (["script/legacy-keras"] if name in WITH_KERAS_3 else [])
+
+
+PREPARED = "import tensorflow as tf\nMEAN = tf.constant([0.5])\n"
+FIRST = ("import prep", "from prep import MEAN", "import between", "import prep as p")
+NOTHING = {
+    "in a function": "import tensorflow as tf\ndef mean():\n    return tf.constant([0.5])\n",
+    "when it is started": PREPARED.replace("MEAN", "if __name__ == '__main__':\n    MEAN"),
+    "after a strategy": PREPARED.replace("MEAN", "strategy = tf.distribute.MultiWorkerMirroredStrategy()\nMEAN"),
+    "of itself": "import prep",
+    "not Python": "(",
+}
+
+
+@pytest.mark.parametrize("statement", FIRST)
+def test_an_operation_of_a_module_beside_the_script_is_too_early(statement: str) -> None:
+    beside = {"prep.py": PREPARED, "between.py": "import os\nimport prep\n"}
+    text = f"import tensorflow as tf\n{statement}\ns = tf.distribute.MultiWorkerMirroredStrategy()\n"
+    [fault] = scripts.judge(scripts.parse(text, Path("script.py"), beside=beside.get))
+    assert (fault.rule, line(fault), severity(fault)) == ("script/strategy-first", 2, "error")
+    assert "tf.constant() (prep.py:2)" in fault.message
+    early = f"import tensorflow as tf\ns = tf.distribute.MultiWorkerMirroredStrategy()\n{statement}\n"
+    assert scripts.judge(scripts.parse(early, Path("script.py"), beside=beside.get)) == []
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_a_module_beside_the_script_that_does_nothing_at_its_import(name: str) -> None:
+    text = "import tensorflow as tf\nimport prep\ns = tf.distribute.MultiWorkerMirroredStrategy()\n"
+    assert scripts.judge(scripts.parse(text, Path("script.py"), beside={"prep.py": NOTHING[name]}.get)) == []
 
 
 PIECES = sorted(

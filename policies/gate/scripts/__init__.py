@@ -14,9 +14,10 @@ import functools
 import gc
 import importlib
 import pkgutil
+import re
 import tomllib
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -28,6 +29,8 @@ from gate.model import Fault, GateError, Place, Rule, Severity
 from gate.scripts import _requirements
 
 MAX_CHARACTERS = 1024 * 1024
+_IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+(\w+)", re.MULTILINE)
+_NOTHING: Mapping[str, str] = {}
 Finding = tuple[int, str, Severity | None]
 
 
@@ -38,9 +41,9 @@ class Script:
     `packages` maps the names of the inline metadata's dependencies (PEP 723, normalised) to their pinned version, None
     where it is not pinned. Where there is no metadata, they are those of a requirements.txt or pyproject.toml beside the
     script or of its own `pip install` (`inline` is false), or none. `lowest` has the lower bounds of what is not pinned.
-    `image` is the image that runs the script, "" where that is not known. `alone` is the number of workers that start it
-    and are told nothing of one another, 0 where that is not known. `file` and `lines` tell where each line of the text
-    stands (no lines: the text is the file).
+    `modules` are those beside the script that it may import. `image` is the image that runs it, "" where that is not known.
+    `alone` is the number of workers that start it and are told nothing of one another, 0 where that is not known. `file` and
+    `lines` tell where each line of the text stands (no lines: the text is the file).
     """
 
     file: Path
@@ -49,6 +52,7 @@ class Script:
     packages: Mapping[str, Version | None]
     lowest: Mapping[str, Version] = dataclasses.field(default_factory=dict)
     inline: bool = True
+    modules: Mapping[str, ast.Module] = dataclasses.field(default_factory=dict)
     image: str = ""
     alone: int = 0
     lines: Sequence[int] = ()
@@ -60,10 +64,12 @@ class Script:
 
 def load(file: Path, *, image: str = "") -> Script:
     """Reads a script. Raises GateError at the line where it is not Python."""
-    beside = {}
-    for name in _requirements.FILES:
-        with contextlib.suppress(GateError, OSError):  # it may not be there, and is not what is judged
-            beside[name] = source.read_text(file.with_name(name))
+
+    def beside(name: str) -> str | None:
+        with contextlib.suppress(GateError, OSError):  # not what is judged
+            return source.read_text(file.with_name(name))
+        return None
+
     return parse(source.read_text(file), file, image=image, beside=beside)
 
 
@@ -74,29 +80,17 @@ def parse(
     image: str = "",
     alone: int = 0,
     lines: Sequence[int] = (),
-    beside: Mapping[str, str] | None = None,
+    beside: Callable[[str], str | None] = _NOTHING.get,
     commands: Sequence[str] = (),
 ) -> Script:
     """A script from its text, each line of which stands in one of the `lines` of `file` (none given: in the same).
 
-    `beside` has the text of other files in its folder, `commands` are those of the container that runs it.
+    `beside` gives the text of another file in its folder, `commands` are those of the container that runs it.
     """
-    if len(text) > MAX_CHARACTERS:
-        raise GateError(f"is longer than {MAX_CHARACTERS} characters: no ConfigMap holds such a script", file=file)
-    text = text.removeprefix("\ufeff")  # as Python does
-    try:
-        with warnings.catch_warnings(), _no_collection():
-            warnings.simplefilter("ignore")  # of the script's own, like an invalid escape
-            tree = ast.parse(text)
-    except SyntaxError as error:
-        raise GateError(f"is not valid Python: {error.msg}", file=file, line=_line(lines, error.lineno or 1)) from error
-    except (RecursionError, MemoryError) as error:
-        raise GateError("is nested too deeply to be read as Python", file=file) from error
-    except ValueError as error:
-        raise GateError(f"is not valid Python: {error}", file=file) from error
+    tree = _tree(text, file, lines)
     inline = _inline(text, file)
     if inline is None:
-        found = {name: content for name, content in (beside or {}).items() if name in _requirements.FILES}
+        found = {name: content for name in _requirements.FILES if (content := beside(name))}
         entries = [*_requirements.listed(text, found), *_requirements.installed(tree, commands)]
     packages, lowest = _packages(entries if inline is None else inline, file)
     return Script(
@@ -106,10 +100,42 @@ def parse(
         packages=packages,
         lowest=lowest,
         inline=inline is not None,
+        modules=_modules(text, beside),
         image=image,
         alone=alone,
         lines=lines,
     )
+
+
+def _tree(text: str, file: Path, lines: Sequence[int] = ()) -> ast.Module:
+    if len(text) > MAX_CHARACTERS:
+        raise GateError(f"is longer than {MAX_CHARACTERS} characters: no ConfigMap holds such a script", file=file)
+    text = text.removeprefix("\ufeff")  # as Python does
+    try:
+        with warnings.catch_warnings(), _no_collection():
+            warnings.simplefilter("ignore")  # of the script's own, like an invalid escape
+            return ast.parse(text)
+    except SyntaxError as error:
+        raise GateError(f"is not valid Python: {error.msg}", file=file, line=_line(lines, error.lineno or 1)) from error
+    except (RecursionError, MemoryError) as error:
+        raise GateError("is nested too deeply to be read as Python", file=file) from error
+    except ValueError as error:
+        raise GateError(f"is not valid Python: {error}", file=file) from error
+
+
+def _modules(text: str, beside: Callable[[str], str | None]) -> dict[str, ast.Module]:
+    """The modules that a script may import from its own folder, and those that they import."""
+    found: dict[str, ast.Module] = {}
+    waiting, seen = _IMPORT.findall(text), set[str]()
+    while waiting:
+        name = waiting.pop()
+        content = None if name in seen else beside(f"{name}.py")
+        seen.add(name)
+        if content:
+            with contextlib.suppress(GateError):  # it is judged where it is a target itself
+                found[name] = _tree(content, Path(f"{name}.py"))
+                waiting += _IMPORT.findall(content)
+    return found
 
 
 @contextlib.contextmanager

@@ -8,13 +8,17 @@ whether it stands at the module's level, in main(), in a method or behind an ali
 from __future__ import annotations
 
 import ast
+import contextlib
+import dataclasses
 import functools
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gate.model import GateError
 from gate.scripts import _library, _names
 from gate.scripts._evaluate import Evaluator, OutOfSteps
+from gate.scripts._initialises import initialises
 from gate.scripts._values import (
     RANK,
     SAME,
@@ -32,6 +36,7 @@ from gate.scripts._values import (
     Value,
     as_test,
     choice,
+    constant,
     element_of,
     extended,
     renewed,
@@ -52,7 +57,7 @@ def events(script: Script) -> tuple[Event, ...]:
     """The events of a script that uses MultiWorkerMirroredStrategy; none for any other script."""
     if not any(name in script.text for name in ("MultiWorkerMirrored", "CollectiveAllReduceStrategy")):
         return ()
-    tracer = Tracer()
+    tracer = Tracer(script.modules)
     try:
         tracer.run(script.tree)
     except OutOfSteps:
@@ -76,8 +81,9 @@ def in_try(script: Script, line: int) -> bool:
 
 
 class Tracer(Evaluator):
-    def __init__(self) -> None:
+    def __init__(self, modules: Mapping[str, ast.Module]) -> None:
         super().__init__()
+        self.modules = dict(modules)  # those beside the script that are not yet imported
         self.active: list[tuple[int, int]] = []
         self.caught = 0  # the blocks with an `except` that are entered
         self.reached: set[ast.AST] = set()
@@ -237,13 +243,30 @@ class Tracer(Evaluator):
 
     def _do_import(self, node: ast.Import, scope: Scope) -> str:
         for alias in node.names:
+            self._load(alias.name)
             self.emit("import", alias.name)
             name = alias.name if alias.asname else alias.name.partition(".")[0]
             scope.bind(alias.asname or name, _library.thing(name))
         return ""
 
+    def _load(self, name: str) -> None:
+        """Runs a module beside the script as its import does, for the operation that it runs first before any strategy."""
+        tree = self.modules.pop(name, None)
+        if tree is None:
+            return
+        inner = Tracer(self.modules)
+        with contextlib.suppress(OutOfSteps):
+            inner.block(tree.body, Scope(names={"__name__": constant(name)}))
+        self.modules = inner.modules
+        for event in itertools.takewhile(lambda each: not is_strategy(each), inner.events):
+            if not event.path and initialises(event):
+                origin = event.origin or f"{name}.py:{event.line}"
+                self.events.append(dataclasses.replace(event, line=self.line, path=self.path, origin=origin))
+                return
+
     def _do_importfrom(self, node: ast.ImportFrom, scope: Scope) -> str:
         module = "." * node.level + (node.module or "")
+        self._load(module)
         for alias in node.names:
             name = f"{module}.{alias.name}"
             self.emit("import", name)

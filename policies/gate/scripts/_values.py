@@ -305,7 +305,8 @@ class Event:
     """Something that the script does, in the order of execution.
 
     `kind`: call (of a library's `name`), method (`name` of `receiver`), write or read (of the environment variable `name`),
-    import, opaque (a call that cannot be followed). `scoped`: in a scope of the strategy (None: not known).
+    import, opaque (a call that cannot be followed). `scoped`: in a scope of the strategy (None: not known);
+    `origin`: where it stands, if not in the script itself but in a module that its line imports.
     """
 
     kind: str
@@ -316,6 +317,7 @@ class Event:
     receiver: Value = UNKNOWN
     result: Value = UNKNOWN
     scoped: bool | None = None
+    origin: str = ""
 
     def certain_at(self, later: Event) -> bool:
         """Whether it has happened for certain when `later` happens: every decision that leads here leads there, too."""

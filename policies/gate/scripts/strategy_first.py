@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,9 @@ RULE = Rule(
     id="script/strategy-first",
     title="MultiWorkerMirroredStrategy is made before any operation of TensorFlow, and TF_CONFIG is set before it",
     description="The strategy starts this worker's server, and it can only do so while TensorFlow's context is not initialised. "
-    "A tensor, a variable, a tf.data pipeline, a Keras model or a list of logical devices initialises it, also at import time; then the "
-    "worker ends with `RuntimeError: Collective ops must be configured at program startup`. TF_CONFIG is read when the strategy is "
+    "A tensor, a variable, a tf.data pipeline, a Keras model or a list of logical devices initialises it, also at import time and in a "
+    "module beside the script; then the worker ends with `RuntimeError: Collective ops must be configured at program startup`. TF_CONFIG "
+    "is read when the strategy is "
     "made: a value that is written later changes nothing, and each worker trains alone. What sets devices and threads up, on the "
     "other hand, is refused after it (`RuntimeError: Physical devices cannot be modified after being initialized`).",
     symptoms=("Collective ops must be configured at program startup", "Physical devices cannot be modified after being initialized"),
@@ -83,6 +85,8 @@ def _line(script: Script, event: Event) -> int:
 
 
 def _what(event: Event) -> str:
+    if event.origin:
+        return f"this import runs {_what(dataclasses.replace(event, origin=''))} ({event.origin}), which"
     name = event.name.removesuffix(".__call__")
     if name != event.name and name == "tensorflow.function":
         return "the call of a tf.function"
