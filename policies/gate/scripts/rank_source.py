@@ -42,6 +42,8 @@ def faults(script: Script) -> Iterator[Finding]:
     seen = set()
     for event in events:
         foreign = event.name in _NAMES or event.name.startswith(_PREFIXES)
+        if event.kind == "read" and any(default.rank for default in event.call.args):
+            continue  # what is taken in its place is right
         if event.kind == "read" and foreign and event.name not in own and (event.line, event.name) not in seen:
             seen.add((event.line, event.name))
             asked = any(event.name in branch.source or branch.source == "except" for branch in event.path)

@@ -4,7 +4,9 @@ import os
 import tensorflow as tf
 
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
-rank = int(os.environ.get("RANK", os.environ.get("JOB_COMPLETION_INDEX", "0")))  # warns: RANK is not set
+index = int(os.environ.get("RANK", os.environ.get("JOB_COMPLETION_INDEX", "0")))  # what is taken in its place is right
+task = int(os.environ.get("RANK", strategy.cluster_resolver.task_id))
+rank = int(os.environ.get("RANK", "0"))  # warns: RANK is not set
 if "WORLD_SIZE" in os.environ:
     size = int(os.environ["WORLD_SIZE"])  # warns: WORLD_SIZE is not set
 try:
