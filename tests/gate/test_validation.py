@@ -64,7 +64,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a name that ends in a line": (having(CONFIG, "metadata", "name", to="a\n"), "cannot be the name of a ConfigMap"),
     "a name that is too long": (having(CONFIG, "metadata", "name", to="a" * 254), "cannot be the name of a ConfigMap"),
     "a namespace with a dot": (named("Namespace", "a.b"), "a.b cannot be the name of a Namespace"),
-    "a service that begins with a digit": (CONFIG | {"kind": "Service", "metadata": {"name": "1a", "namespace": "b"}, "spec": {"clusterIP": "None"}}, "1a is no name"),
+    "a service that begins with a digit": (CONFIG | {"kind": "Service", "metadata": {"name": "1a", "namespace": "b"}, "spec": {"clusterIP": "None"}}, "1a cannot be the name"),
     "a name that is a path": (named("ClusterRole", "a/b", "rbac.authorization.k8s.io/v1"), "a/b cannot be the name of a ClusterRole"),
     "another's namespace": (having(CONFIG, "metadata", "namespace", to="B"), "B cannot be the name of a namespace"),
     "a label's value": (having(CONFIG, "metadata", "labels", "app", to="no spaces"), 'metadata.labels.app is no spaces'),
