@@ -126,9 +126,16 @@ def test_what_replaces_is_refused_and_what_forces_makes_the_run_anew(place: Name
     place.apply(job)
     uid = place.get("trainjob", "edited")["metadata"]["uid"]
     job["spec"]["trainer"]["numNodes"] = 3
-    with pytest.raises(subprocess.CalledProcessError) as refused:
-        place.kubectl("replace", "--filename=-", given=yaml.safe_dump(job))
-    assert "spec.trainer: Invalid value: field is immutable" in refused.value.stderr
+    said: list[str] = []
+
+    def refused() -> bool:  # a controller may write between kubectl's reading and its writing
+        with pytest.raises(subprocess.CalledProcessError) as error:
+            place.kubectl("replace", "--filename=-", given=yaml.safe_dump(job))
+        said.append(error.value.stderr)
+        return "the object has been modified" not in said[-1]
+
+    place.wait("an answer to what is asked", refused)
+    assert "spec.trainer: Invalid value: field is immutable" in said[-1]
     assert place.get("trainjob", "edited")["metadata"]["uid"] == uid
     place.kubectl("replace", "--force", "--filename=-", given=yaml.safe_dump(job))
     assert place.get("trainjob", "edited")["metadata"]["uid"] != uid
