@@ -23,7 +23,9 @@ from tests.lab.live import Namespace, trainjob
 
 RUNS = "training.gitops/runs"
 # What the API server says of one object: a policy's refusal, or that of a webhook, which comes after the policies.
-REFUSAL = re.compile(r'"(?P<name>o\d+)" is forbidden: ValidatingAdmissionPolicy \S+ with binding \S+ denied request: (?P<message>.*)')
+REFUSAL = re.compile(  # kubectl has other words for one refusal than for several, and of two objects a new policy may hold for one
+    r'"(?P<name>o\d+)" is (?:forbidden|invalid: ): ValidatingAdmissionPolicy \S+ with binding \S+ denied request: (?P<message>.*)'
+)
 WEBHOOK = re.compile(r'admission webhook "(?:validator|vjobset|vtrainjob)\S+" denied the request')
 pytestmark = pytest.mark.lab
 
