@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from packaging.version import Version
+
 from gate import schemas, source
 from gate.model import FieldPath, GateError, Place
 
@@ -63,14 +65,9 @@ def _failing(versions: Mapping[str, str]) -> list[str]:
     return [
         pair["why"].format_map(versions)
         for pair in document.value["failing"]
-        if all(name in versions and _number(versions[name]) >= _number(least) for name, least in pair["from"].items())
-        and all(name in versions and _number(versions[name]) < _number(first) for name, first in pair["below"].items())
+        if all(name in versions and Version(versions[name]) >= Version(least) for name, least in pair["from"].items())
+        and all(name in versions and Version(versions[name]) < Version(first) for name, first in pair["below"].items())
     ]
-
-
-def _number(version: str) -> tuple[int, ...]:
-    given = [int(part) for part in version.split(".")]
-    return (*given, *[0] * (3 - len(given)))
 
 
 def of(folder: Path) -> Facts:

@@ -84,9 +84,10 @@ def _before(this: Layer, layers: Sequence[Layer]) -> set[Path]:
     under = [entry for parent in layers if this.folder in parent.components for entry in (*parent.resources, *parent.components)]
     found: set[Path] = set()
     for entry in under if this.is_component else [this.folder]:
-        found.update(file for each in kustomization.walk(entry) for file in kustomization.read(each)) if entry.is_dir() else found.add(
-            entry
-        )
+        if entry.is_dir():
+            found.update(file for each in kustomization.walk(entry) for file in kustomization.read(each))
+        else:
+            found.add(entry)
     return found
 
 

@@ -133,8 +133,7 @@ def image_of(config_map: Resource, workloads: Sequence[Workload]) -> str:
 
 def commands_of(config_map: Resource, workloads: Sequence[Workload]) -> list[str]:
     """The commands of the containers whose pods mount a ConfigMap, each with its arguments in one text."""
-    containers = _containers_with(config_map, workloads)
-    return [" ".join(str(word) for field in ("command", "args") for word in _list(each.get(field))) for each in containers]
+    return [_words(container) for container in _containers_with(config_map, workloads)]
 
 
 def _containers_with(config_map: Resource, workloads: Sequence[Workload]) -> list[dict[str, Any]]:
