@@ -27,11 +27,12 @@
 package rules.jobset.worker_names
 
 import data.lib
+import data.lib.roles
 
 report contains object.union(lib.in_workload(g.workload, lib.pod_path(g, ["dnsPolicy"]), message), {"fix": fix}) if {
 	some g in lib.gangs
 	lib.pod_spec(g).hostNetwork == true
-	not under_tfrun(g) # to which no DNS helps, see below
+	not roles.under_tfrun(g) # to which no DNS helps, see below
 	policy := object.get(lib.pod_spec(g), "dnsPolicy", "ClusterFirst")
 	policy in {"ClusterFirst", "Default"}
 	message := sprintf("with hostNetwork and dnsPolicy %s the workers ask the node's DNS, which does not know one another's names", [policy])
@@ -48,13 +49,13 @@ report contains lib.in_workload(g.workload, lib.pod_path(g, ["dnsPolicy"]), mess
 report contains object.union(lib.in_workload(g.workload, lib.pod_path(g, ["hostNetwork"]), message), {"fix": "Leave hostNetwork and dnsPolicy out."}) if {
 	some g in lib.gangs
 	lib.pod_spec(g).hostNetwork == true
-	under_tfrun(g)
+	roles.under_tfrun(g)
 	message := "with hostNetwork a worker has its node's name, from which tfrun cannot tell which worker it is: every worker ends"
 }
 
 report contains object.union(lib.in_workload(g.workload, ["spec", "replicatedJobs", g.pod.replicatedJob, "name"], message), fix(g)) if {
 	some g in lib.gangs
-	under_tfrun(g)
+	roles.under_tfrun(g)
 	not regex.match(`^(.+-)?node$`, g.pod.name)
 	message := sprintf("the replicatedJob is called %s, and tfrun reads a worker's index from a name …-node-0-INDEX: every worker ends", [g.pod.name])
 }
@@ -70,10 +71,4 @@ beside_the_trainer(g) if {
 	not g.pod.trainer
 	some other in g.workload.pods
 	other.trainer
-}
-
-under_tfrun(g) if {
-	container := lib.containers(g)[lib.trainer_container(g)]
-	words := concat(" ", [word | some list in ["command", "args"]; some word in container[list]])
-	regex.match(`(^|[\s/])tfrun(\.py)?(\s|$)`, words)
 }

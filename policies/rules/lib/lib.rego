@@ -84,6 +84,14 @@ joined(list) := concat(", ", sort(list)) if count(list) > 0
 
 joined(list) := "none" if count(list) == 0
 
+# The items of a type in the LimitRanges of a workload's namespace, each with its LimitRange's name.
+limit_ranges(workload, type) := [{"name": range.metadata.name, "item": item} |
+	some range in objects("", "LimitRange")
+	object.get(range.metadata, "namespace", "") == workload.namespace
+	some item in range.spec.limits
+	item.type == type
+]
+
 # --- the cluster ------------------------------------------------------------------------------------------------
 
 has_kueue if input.cluster.versions.kueue

@@ -112,6 +112,14 @@ topology_request(g) := {what: value |
 	value := lib.template(g).metadata.annotations[key]
 }
 
+# The runs that Kueue places by their topology requests.
+placed := [w |
+	some w in runs
+	lib.has_kueue
+	not input.cluster.featureGates.TopologyAwareScheduling == false
+	local_queue(w)
+]
+
 asks_for_topology(g) if count(topology_request(g)) > 0
 
 # Kueue's own configuration, where a ConfigMap of the input holds it.

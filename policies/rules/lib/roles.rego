@@ -31,6 +31,9 @@ awaited(w) := targets if {
 	count(targets) > 0
 } else := names(w)
 
+# Whether tfrun starts the workers of a pod template.
+under_tfrun(g) if regex.match(`(^|[\s/])tfrun(\.py)?(\s|$)`, words(lib.containers(g)[lib.trainer_container(g)]))
+
 # What a container runs that never ends by itself.
 endless(container) := "TensorBoard" if regex.match(`(^|[/\s])tensorboard(\s|$)`, words(container))
 

@@ -40,6 +40,7 @@ import data.lib
 import data.lib.environment
 import data.lib.pools
 import data.lib.queueing
+import data.lib.roles
 
 report contains object.union(finding(g, patience.variable, message), {"severity": severity(g, patience.seconds, late)}) if {
 	some g in lib.gangs
@@ -80,8 +81,7 @@ patience_of(g) := {"seconds": default_seconds, "variable": {"object": null, "pat
 	container := lib.containers(g)[lib.trainer_container(g)]
 	not lib.env(container, "TF_DISCOVERY_TIMEOUT")
 	not environment.variable(g, lib.trainer_container(g), "TF_DISCOVERY_TIMEOUT")
-	some word in array.concat(object.get(container, "command", []), object.get(container, "args", []))
-	regex.match(`(^|[/\s])tfrun(\.py)?(\s|$)`, word)
+	roles.under_tfrun(g)
 	path := lib.container_path(g, lib.trainer_container(g), ["env"])
 }
 

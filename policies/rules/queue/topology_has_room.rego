@@ -51,10 +51,7 @@ report contains lib.in_workload(g.workload, path, message) if {
 }
 
 queued := [{"workload": w, "pod": pod} |
-	lib.has_kueue
-	not input.cluster.featureGates.TopologyAwareScheduling == false
-	some w in queueing.runs
-	queueing.local_queue(w)
+	some w in queueing.placed
 	count(pools.flavors(w)) > 0
 	some pod in w.pods
 ]

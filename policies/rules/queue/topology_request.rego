@@ -81,7 +81,7 @@ report contains lib.in_workload(g.workload, annotation(g, what), sprintf("%s: Ku
 }
 
 report contains lib.in_workload(w, annotation({"workload": w, "pod": pod}, "group"), sprintf("%s: Kueue refuses the JobSet, and no pod is made", [message])) if {
-	some w in runs
+	some w in queueing.placed
 	some pod in w.pods
 	name := request_of(w, pod).group
 	some message in ungroupable(name, [other | some other in w.pods; request_of(w, other).group == name], w)
@@ -89,9 +89,12 @@ report contains lib.in_workload(w, annotation({"workload": w, "pod": pod}, "grou
 
 # What a request says that Kueue cannot read.
 malformed(g) := {[what, sprintf("%s is %s, which is not %s", [queueing.topology_annotations[what], value, meant])] |
-	some what, meant in {"slice size": "a number above 0", "unconstrained": "true or false"}
+	some what, [meant, pattern] in {
+		"slice size": ["a number above 0", `^[+]?0*[1-9][0-9]*$`],
+		"unconstrained": ["true or false", `^([01tTfF]|true|True|TRUE|false|False|FALSE)$`],
+	}
 	value := queueing.topology_request(g)[what]
-	not regex.match({"slice size": `^[+]?0*[1-9][0-9]*$`, "unconstrained": `^([01tTfF]|true|True|TRUE|false|False|FALSE)$`}[what], value)
+	not regex.match(pattern, value)
 }
 
 # What does not go with the rest of its request.
@@ -123,7 +126,7 @@ request_of(w, pod) := queueing.topology_request({"workload": w, "pod": pod})
 
 # Where Kueue does not look.
 report contains object.union(lib.at(w.object, ["metadata", "annotations", key], misplaced(w.kind, key)), {"severity": "warning"}) if {
-	some w in runs
+	some w in queueing.placed
 	w.kind == "TrainJob"
 	some key in keys
 	input.objects[w.object].metadata.annotations[key]
@@ -131,28 +134,21 @@ report contains object.union(lib.at(w.object, ["metadata", "annotations", key], 
 }
 
 report contains object.union(lib.in_workload(w, ["metadata", "annotations", key], misplaced("JobSet", key)), {"severity": "warning"}) if {
-	some w in runs
+	some w in queueing.placed
 	some key in keys
 	w.jobset.metadata.annotations[key]
 	not asked(w)
 }
 
 report contains object.union(lib.in_workload(w, ["spec", "replicatedJobs", i, "template", "metadata", "annotations", key], misplaced("Job template", key)), {"severity": "warning"}) if {
-	some w in runs
+	some w in queueing.placed
 	some i, job in w.jobset.spec.replicatedJobs
 	some key in keys
 	job.template.metadata.annotations[key]
 	not asked(w)
 }
 
-runs := [w |
-	some w in queueing.runs
-	lib.has_kueue
-	not input.cluster.featureGates.TopologyAwareScheduling == false
-	queueing.local_queue(w)
-]
-
-queued := [g | some w in runs; some pod in w.pods; g := {"workload": w, "pod": pod}]
+queued := [g | some w in queueing.placed; some pod in w.pods; g := {"workload": w, "pod": pod}]
 
 keys := {key | some key in queueing.topology_annotations}
 

@@ -28,7 +28,7 @@ import data.lib.queueing
 
 report contains lib.in_workload(p.workload, array.concat(c.path, ["resources", side, resource]), message) if {
 	some p in pods
-	some range in ranges(p.workload, "Container")
+	some range in lib.limit_ranges(p.workload, "Container")
 	some c in lib.pod_containers(p)
 	some side in ["limits", "requests"]
 	some resource, asked in c.container.resources[side]
@@ -48,7 +48,7 @@ report contains lib.in_workload(p.workload, array.concat(c.path, ["resources", s
 
 report contains lib.in_workload(p.workload, array.concat(c.path, ["resources", "limits", resource]), message) if {
 	some p in pods
-	some range in ranges(p.workload, "Container")
+	some range in lib.limit_ranges(p.workload, "Container")
 	some c in lib.pod_containers(p)
 	some resource, most in range.item.maxLimitRequestRatio
 	limit := lib.quantity(c.container.resources.limits[resource])
@@ -70,7 +70,7 @@ report contains lib.in_workload(p.workload, queueing.request_path(p, resource), 
 	some p in pods
 	not lib.pod_spec(p).overhead
 	not lib.pod_spec(p).runtimeClassName
-	some range in ranges(p.workload, "Pod")
+	some range in lib.limit_ranges(p.workload, "Pod")
 	some bound in ["max", "min"]
 	some resource, amount in range.item[bound]
 	asked := pod_amounts(p, bound)[resource]
@@ -96,13 +96,6 @@ same_as_limit(container, "requests", resource) if lib.quantity(container.resourc
 # What a pod may use at most; at least, where nothing fills in what a container leaves open.
 pod_amounts(p, "max") := object.union(p.pod.requests, p.pod.limits)
 
-pod_amounts(p, "min") := p.pod.requests if count(ranges(p.workload, "Container")) == 0
-
-ranges(workload, type) := [{"name": range.metadata.name, "item": item} |
-	some range in lib.objects("", "LimitRange")
-	object.get(range.metadata, "namespace", "") == workload.namespace
-	some item in range.spec.limits
-	item.type == type
-]
+pod_amounts(p, "min") := p.pod.requests if count(lib.limit_ranges(p.workload, "Container")) == 0
 
 pods := [{"workload": w, "pod": pod} | some w in queueing.here; some pod in w.pods; pod.count > 0]

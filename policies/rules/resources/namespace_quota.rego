@@ -50,7 +50,7 @@ report contains object.union(lib.in_workload(w, array.concat(c.path, ["resources
 	some quota in quotas(w)
 	some key, _ in quota.spec.hard
 	side := sides[key]
-	not defaulted(w)
+	count(lib.limit_ranges(w, "Container")) == 0 # which fill in
 	some pod in w.pods
 	pod.count > 0
 	g := {"workload": w, "pod": pod}
@@ -76,14 +76,6 @@ quotas(w) := [quota |
 	count(object.get(quota.spec, "scopes", [])) == 0
 	not quota.spec.scopeSelector
 ]
-
-# What a LimitRange fills in is not judged.
-defaulted(w) if {
-	some range in lib.objects("", "LimitRange")
-	object.get(range.metadata, "namespace", "") == w.namespace
-	some item in range.spec.limits
-	item.type == "Container"
-}
 
 # Pods that come one after the other do not add up.
 together(w, amounts) := sum(amounts) if not queueing.in_order(w)

@@ -33,7 +33,7 @@ report contains environment.finding(g, variable, message) if {
 	some g in lib.gangs
 	g.pod.count > 1
 	i := lib.trainer_container(g)
-	not runs_tfrun(g, i)
+	not roles.under_tfrun(g)
 	not may_be_changed(g, i)
 	variable := environment.variable(g, i, "TF_CONFIG")
 	json.is_valid(variable.value)
@@ -44,12 +44,10 @@ report contains environment.finding(g, variable, message) if {
 report contains object.union(environment.finding(g, variable, message), {"severity": "warning", "fix": "Leave TF_CONFIG out."}) if {
 	some g in lib.tensorflow_pods
 	i := lib.trainer_container(g)
-	runs_tfrun(g, i)
+	roles.under_tfrun(g)
 	variable := environment.variable(g, i, "TF_CONFIG")
 	message := "TF_CONFIG is replaced: tfrun gives each worker its own"
 }
-
-runs_tfrun(g, i) if regex.match(`(^|[\s/])tfrun(\.py)?(\s|$)`, roles.words(lib.containers(g)[i]))
 
 # A command, or a script of the run, that knows the variable may make each worker's own of it.
 may_be_changed(g, i) if regex.match(`TF_CONFIG|JOB_COMPLETION_INDEX|HOSTNAME|hostname`, roles.words(lib.containers(g)[i]))
