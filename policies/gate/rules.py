@@ -39,7 +39,7 @@ _BUILT_IN = (
         seen=(
             "lab: tests/lab/test_claims.py::test_an_unknown_field_is_refused_or_dropped",
             "lab: tests/lab/test_argocd.py::test_a_broken_run_says_why_and_harms_no_other",
-            "lab: tests/lab/test_gate_and_cluster.py::test_what_no_pod_may_have_makes_no_job",
+            "lab: tests/lab/test_gate_and_cluster.py::test_what_is_refused_later_makes_no_job",
             "lab: tests/lab/test_validation.py::test_mutated_objects_are_judged_alike",
             "source: kubernetes pkg/apis/core/validation/validation.go",
         ),

@@ -97,6 +97,7 @@ def moved(objects: list[Manifest], namespace: str, path: Path) -> list[Manifest]
 
 HOLD = "import time\ntime.sleep(3600)\n"
 WORKER_1_FAILS = 'import json, os, sys, time\nsys.exit(1) if json.loads(os.environ["TF_CONFIG"])["task"]["index"] else time.sleep(3600)\n'
+FAILED = "{operator: NotIn, values: [0]}"
 IMAGE = "image: nvcr.io/nvidia/tensorflow:24.03-tf2-py3"
 LABEL = "kueue.x-k8s.io/queue-name: training"
 CLOSED = "kueue.x-k8s.io/queue-name: closed"
@@ -133,6 +134,13 @@ FAULTS = {
     "alone-again": Fault(
         rules={"jobset/backoff-limit-zero"},
         edits=[("backoffLimit: 0", "")],
+        script=WORKER_1_FAILS,
+    ),
+    "ignored": Fault(
+        rules={"jobset/backoff-limit-zero"},
+        edits=[
+            ("backoffLimit: 0", f"backoffLimit: 0\n{' ' * 12}podFailurePolicy: {{rules: [{{action: Ignore, onExitCodes: {FAILED}}}]}}"),
+        ],
         script=WORKER_1_FAILS,
     ),
     "in-place": Fault(
@@ -206,6 +214,14 @@ FAULTS = {
         rules={"jobset/restart-whole-gang"},
         edits=[("      failurePolicy:\n        maxRestarts: 3\n        restartStrategy: BlockingRecreate\n", "")],
         script=WORKER_1_FAILS,
+    ),
+    "restart-job": Fault(
+        rules={"jobset/restart-whole-gang"},
+        edits=[("maxRestarts: 3", "maxRestarts: 3\n        rules: [{name: again, action: RestartJob}]")],
+    ),
+    "restart-in-place": Fault(
+        rules={"jobset/restart-whole-gang"},
+        edits=[("BlockingRecreate", "InPlaceRestart"), ("backoffLimit: 0", "backoffLimit: 2147483647")],
     ),
     "no-priority": Fault(
         rules={"queue/workload-priority-class-exists"},
@@ -284,6 +300,12 @@ FAULTS = {
         overlay="no-ib-volcano",
         run={"queue": None},
     ),
+    "as-label": Fault(
+        rules={"queue/volcano-annotation"},
+        edits=[("    metadata:\n      annotations:\n        scheduling", "    metadata:\n      labels:\n        scheduling")],
+        overlay="no-ib-volcano",
+        run={"queue": None},
+    ),
     "no-pull-policy": Fault(
         rules={"schema/valid"},
         edits=[(IMAGE, f"{IMAGE}\n                  imagePullPolicy: Sometimes")],
@@ -335,6 +357,8 @@ NOT_MADE = {
     "no-container": "containers[0].image: Required value",
     "no-pull-policy": 'imagePullPolicy: Unsupported value: "Sometimes"',
     "no-operator": 'operator: Unsupported value: "Sometimes"',
+    "restart-job": "RestartJobAndIgnoreMaxRestarts failure policy actions are not allowed when RestartJob feature gate is disabled",
+    "restart-in-place": "restart strategy cannot be set when InPlaceRestart feature gate is disabled",
 }
 NOT_ADMITTED = {
     "no-queue": "LocalQueue trainning doesn't exist",
@@ -418,12 +442,13 @@ def test_the_gate_refuses_the_fault_and_nothing_else(name: str, tmp_path: Path, 
     assert errors(made(name, "somewhere"), tmp_path / "fault.yaml", opa) == (FAULTS | REFUSED)[name].rules
 
 
-def test_with_a_backoff_limit_the_job_replaces_one_worker_alone(runs: Namespace) -> None:
-    runs.wait("a second pod of worker 1", lambda: len(workers(runs, "alone-again", 1)) > 1)
-    (first,) = workers(runs, "alone-again", 0)
+@pytest.mark.parametrize("name", ["alone-again", "ignored"])
+def test_with_a_backoff_limit_the_job_replaces_one_worker_alone(name: str, runs: Namespace) -> None:
+    runs.wait("a second pod of worker 1", lambda: len(workers(runs, name, 1)) > 1)
+    (first,) = workers(runs, name, 0)
     assert first["status"]["phase"] == "Running"  # and holds what it has
     assert first["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"] == "0"
-    assert runs.jobset("alone-again")["status"]["restarts"] == 0
+    assert runs.jobset(name)["status"]["restarts"] == 0
 
 
 def test_without_restart_policy_the_kubelet_restarts_one_worker_in_place(runs: Namespace) -> None:
@@ -497,7 +522,7 @@ def test_without_the_schedulers_name_a_gang_starts_one_by_one(runs: Namespace) -
 
 
 @pytest.mark.parametrize("name", NOT_MADE)
-def test_what_no_pod_may_have_makes_no_job(name: str, runs: Namespace) -> None:
+def test_what_is_refused_later_makes_no_job(name: str, runs: Namespace) -> None:
     runs.wait("the reason", lambda: NOT_MADE[name] in _said(runs, name))
     assert runs.items("jobs", f"--selector={JOBSET_NAME}={name}") == []
 
@@ -526,9 +551,10 @@ def test_without_its_volcano_queue_no_gang_is_made(runs: Namespace) -> None:
     assert runs.running("no-volcano-queue") == 0
 
 
-def test_an_annotation_that_trainer_does_not_read_leaves_the_gang_in_the_queue_default(runs: Namespace) -> None:
-    runs.wait("both pods run", lambda: runs.running("read-by-nobody") == 2)
-    assert runs.get("podgroup", "read-by-nobody")["spec"]["queue"] == "default"
+@pytest.mark.parametrize("name", ["read-by-nobody", "as-label"])
+def test_a_queue_where_trainer_does_not_read_it_leaves_the_gang_in_the_queue_default(name: str, runs: Namespace) -> None:
+    runs.wait("both pods run", lambda: runs.running(name) == 2)
+    assert runs.get("podgroup", name)["spec"]["queue"] == "default"
 
 
 def test_a_gang_above_the_capability_of_its_queue_is_never_enqueued(runs: Namespace) -> None:

@@ -15,6 +15,7 @@
 #   seen:
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_without_restarts_the_first_failure_is_the_last"
 #   - "lab: tests/lab/test_faults.py::test_each_loss_of_a_worker_restarts_the_whole_gang"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_what_is_refused_later_makes_no_job"
 #   - "source: jobset pkg/controllers/failure_policy.go"
 #   - "source: jobset pkg/features/features.go"
 #   - "source: jobset pkg/webhooks/jobset_webhook.go"

@@ -14,6 +14,7 @@
 #   seen:
 #   - "lab: tests/lab/test_training.py::test_more_devices_than_the_node_has_are_waited_for"
 #   - "lab: tests/lab/test_why.py::test_the_faults_are_named"
+#   - "lab: tests/lab/test_admitted.py::test_pods_that_keep_one_another_away_have_a_node_each"
 #   - "source: kubernetes pkg/scheduler/framework/plugins/noderesources/fit.go"
 #   - "source: kubernetes pkg/scheduler/framework/plugins/interpodaffinity/filtering.go"
 #   severity: error

@@ -12,6 +12,7 @@
 #   - "FailedScheduling: PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 #   - "FailedAttachVolume: Multi-Attach error"
 #   seen:
+#   - "lab: tests/lab/test_admitted.py::test_of_the_pods_that_mount_a_claim_for_one_pod_one_starts"
 #   - "source: kubernetes pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go"
 #   - "source: kubernetes pkg/volume/util/util.go"
 #   severity: error

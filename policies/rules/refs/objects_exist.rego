@@ -15,6 +15,8 @@
 #   - "pod rejected: RuntimeClass not found"
 #   seen:
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_without_their_config_map_the_containers_are_never_made"
+#   - "lab: tests/lab/test_admitted.py::test_without_its_runtime_class_no_pod_is_made"
+#   - "lab: tests/lab/test_admitted.py::test_without_its_priority_class_a_run_has_no_workload"
 #   - "source: kubernetes plugin/pkg/admission/priority/admission.go"
 #   - "source: kubernetes plugin/pkg/admission/runtimeclass/admission.go"
 #   severity: error

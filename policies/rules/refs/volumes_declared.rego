@@ -10,7 +10,7 @@
 #   description: lists of custom resources are replaced
 # custom:
 #   seen:
-#   - "lab: tests/lab/test_gate_and_cluster.py::test_what_no_pod_may_have_makes_no_job"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_what_is_refused_later_makes_no_job"
 #   - "source: kubernetes pkg/apis/core/validation/validation.go"
 #   severity: error
 #   fix: "Add the volume to the pod's volumes, or write the name of one that is there. A patch that adds a volume must not replace the list: use a JSON 6902 `add` to `volumes/-`."

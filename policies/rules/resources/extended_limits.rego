@@ -11,7 +11,7 @@
 #   symptoms:
 #   - "Limit must be set for non overcommitable resources"
 #   seen:
-#   - "lab: tests/lab/test_gate_and_cluster.py::test_what_no_pod_may_have_makes_no_job"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_what_is_refused_later_makes_no_job"
 #   - "source: kubernetes pkg/apis/core/validation/validation.go"
 #   severity: error
 #   fix: "Write the resource in limits with a whole number; the request is then the same by default, or write it equal."

@@ -11,7 +11,8 @@
 #   - "pods are forbidden: maximum memory usage per Container is"
 #   - "resources didn't satisfy LimitRange constraints"
 #   seen:
-#   - "lab: tests/lab/test_why.py::test_the_faults_are_named"
+#   - "lab: tests/lab/test_admitted.py::test_a_container_above_the_range_of_its_namespace_is_not_made"
+#   - "lab: tests/lab/test_admitted.py::test_a_container_above_the_range_of_its_namespace_is_not_admitted"
 #   - "source: kubernetes plugin/pkg/admission/limitranger/admission.go"
 #   - "source: kueue pkg/workload/resources.go"
 #   - "source: kueue pkg/util/limitrange/limitrange.go"

@@ -8,7 +8,7 @@
 # - ref: https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/
 # custom:
 #   seen:
-#   - "lab: tests/lab/test_gate_and_cluster.py::test_what_no_pod_may_have_makes_no_job"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_what_is_refused_later_makes_no_job"
 #   - "source: kubernetes pkg/apis/core/validation/validation.go"
 #   severity: error
 #   fix: "Raise the limit to the request, or lower the request; write both in the TrainJob's resourcesPerNode."

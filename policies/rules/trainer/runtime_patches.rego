@@ -15,7 +15,7 @@
 #   - "spec.runtimePatches[1]: Duplicate value: kueue.x-k8s.io/manager"
 #   severity: error
 #   seen:
-#   - "lab: tests/lab/test_gate_and_cluster.py::test_what_no_pod_may_have_makes_no_job"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_what_is_refused_later_makes_no_job"
 #   - "lab: tests/lab/test_roles.py::test_kueues_own_patch_is_refused"
 #   - "source: trainer pkg/runtime/framework/plugins/jobset/jobset.go"
 #   - "source: kueue pkg/controller/jobs/trainjob/trainjob_webhook.go"

@@ -1,0 +1,170 @@
+"""What a namespace, a claim, a class or a node keeps from a run that its queue lets in, at the real API server, scheduler and Kueue.
+
+As in test_gate_and_cluster each fault is an edit of a repository's runtime and a small run of it, and all start together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gate.evaluate import Evaluator
+from tests.lab.conftest import Cluster, present
+from tests.lab.live import Manifest, Namespace, surroundings
+from tests.lab.test_gate_and_cluster import GPU_LIMIT, REQUESTS, Fault, made, queued, together
+from tests.lab.test_nodes import admitted, unscheduled
+from tests.lab.test_queues import said as why
+from tests.lab.test_roles import found, jobs
+
+LIMIT = "      limits:\n        memory: 128Mi"
+LARGE = [(REQUESTS, REQUESTS.replace("128Mi", "2Gi")), (LIMIT, LIMIT.replace("128Mi", "2Gi"))]
+NEVER = "                restartPolicy: Never\n"
+TEMPLATE = "template:\n              spec:\n                auto"
+AWAY = {
+    "topologyKey": "topology.kubernetes.io/rack",  # which no node has: nothing is kept away
+    "labelSelector": {"matchLabels": {"example.com/app": "apart"}},
+}
+APART = {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [AWAY]}}}
+pytestmark = pytest.mark.lab
+
+FAULTS = {
+    "over-share": Fault(
+        rules={"resources/namespace-quota"},
+        edits=[GPU_LIMIT],
+    ),
+    "over-range": Fault(
+        rules={"resources/limit-range"},
+        edits=LARGE,
+    ),
+    "over-range-unqueued": Fault(
+        rules={"resources/limit-range"},
+        edits=LARGE,
+        overlay="no-ib-volcano",
+        run={"queue": None},
+    ),
+    "one-pod": Fault(
+        rules={"pods/shared-claim"},
+        edits=[("claimName: checkpoints", "claimName: of-one-pod")],
+    ),
+    "no-runtime-class": Fault(
+        rules={"refs/objects-exist"},
+        edits=[(NEVER, f"{NEVER}                runtimeClassName: gpus\n")],
+    ),
+    "no-class": Fault(
+        rules={"refs/objects-exist"},
+        edits=[(NEVER, f"{NEVER}                priorityClassName: urgnet\n")],
+    ),
+    "apart": Fault(
+        rules={"nodes/gang-fits"},
+        given=[(TEMPLATE, TEMPLATE.replace("spec:\n", "metadata: {labels: {example.com/app: apart}}\n              spec:\n", 1))],
+        edits=[("topology.kubernetes.io/rack", "kubernetes.io/hostname")],
+        run={"pod": APART},
+    ),
+}
+
+
+def limits(namespace: str) -> list[Manifest]:
+    """A quota and a range that no run here meets but those with a fault."""
+    quota = {"hard": {"requests.nvidia.com/gpu": "1"}}
+    ranges = {"limits": [{"type": "Container", "max": {"memory": "1Gi"}}]}
+    head = {"apiVersion": "v1", "metadata": {"name": "share", "namespace": namespace}}
+    return [{**head, "kind": "ResourceQuota", "spec": quota}, {**head, "kind": "LimitRange", "spec": ranges}]
+
+
+def claim(namespace: str) -> list[Manifest]:
+    """A claim for one pod, and its volume."""
+    *_, volume, shared = surroundings(namespace)
+    volume["metadata"]["name"] = shared["spec"]["volumeName"] = f"{namespace}-of-one-pod"
+    shared["metadata"]["name"] = volume["spec"]["claimRef"]["name"] = "of-one-pod"
+    for each in (volume, shared):
+        each["spec"]["accessModes"] = ["ReadWriteOncePod"]
+    return [volume, shared]
+
+
+@pytest.fixture(scope="module")
+def runs(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace]:
+    """All faults, started together."""
+    volumes: list[Manifest] = []
+
+    def objects(namespace: str) -> list[Manifest]:
+        volumes.extend(claim(namespace))
+        cluster.apply(*limits(namespace), *volumes)
+        return [each for name, fault in FAULTS.items() for each in made(name, namespace, of=fault)]
+
+    with together(cluster, request, objects) as namespace, present(cluster, *volumes):
+        yield namespace
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_gate_tells_the_fault_and_nothing_else(name: str, tmp_path: Path, opa: Evaluator) -> None:
+    around = [*limits("somewhere"), *claim("somewhere")]
+    sound = found([*around, *made(name, "somewhere", sound=True, of=FAULTS[name])], tmp_path / "sound.yaml", opa)
+    fault = found([*around, *made(name, "somewhere", of=FAULTS[name])], tmp_path / "fault.yaml", opa)
+    assert not sound & FAULTS[name].rules
+    assert fault - sound == FAULTS[name].rules
+
+
+def test_above_the_quota_of_its_namespace_one_worker_holds_its_gpu_and_the_other_is_never_made(runs: Namespace) -> None:
+    runs.wait("the reason", lambda: "exceeded quota: share, requested: requests.nvidia.com/gpu=1" in said(runs, "over-share"))
+    runs.wait("one runs", lambda: runs.running("over-share") == 1)
+    assert admitted(runs, "over-share")
+    assert len(runs.pods("over-share")) == 1
+
+
+def test_a_quota_of_what_a_container_does_not_say_takes_no_pod(
+    cluster: Cluster, request: pytest.FixtureRequest, tmp_path: Path, opa: Evaluator
+) -> None:
+    def objects(namespace: str, counted: str) -> list[Manifest]:
+        quota, _ = limits(namespace)
+        quota["spec"]["hard"] = {counted: "100Gi"}
+        return [quota, *made("unlimited", namespace, of=Fault(rules=set()))]
+
+    sound, fault = (found(objects("somewhere", counted), tmp_path / counted, opa) for counted in ("limits.memory", "limits.cpu"))
+    assert fault - sound == {"resources/namespace-quota"}
+    with together(cluster, request, lambda name: objects(name, "limits.cpu")) as namespace:
+        namespace.wait("the reason", lambda: "failed quota: share: must specify limits.cpu for: node" in said(namespace, "unlimited"))
+        assert admitted(namespace, "unlimited")
+        assert namespace.pods("unlimited") == []
+
+
+def test_a_container_above_the_range_of_its_namespace_is_not_admitted(runs: Namespace) -> None:
+    runs.wait("the reason", lambda: "resources didn't satisfy LimitRange constraints" in why(runs, "over-range"))
+    assert not admitted(runs, "over-range")
+    assert runs.pods("over-range") == []
+
+
+def test_a_container_above_the_range_of_its_namespace_is_not_made(runs: Namespace) -> None:
+    runs.wait("the reason", lambda: "maximum memory usage per Container is 1Gi" in said(runs, "over-range-unqueued"))
+    assert runs.pods("over-range-unqueued") == []
+
+
+def test_of_the_pods_that_mount_a_claim_for_one_pod_one_starts(runs: Namespace) -> None:
+    runs.wait("one runs", lambda: runs.running("one-pod") == 1)
+    runs.wait("the scheduler has looked", lambda: unscheduled(runs, "one-pod", "ReadWriteOncePod access mode"))
+    assert sorted(pod["status"]["phase"] for pod in runs.pods("one-pod")) == ["Pending", "Running"]
+
+
+def test_without_its_runtime_class_no_pod_is_made(runs: Namespace) -> None:
+    runs.wait("the reason", lambda: 'pod rejected: RuntimeClass "gpus" not found' in said(runs, "no-runtime-class"))
+    assert admitted(runs, "no-runtime-class")
+    assert runs.pods("no-runtime-class") == []
+
+
+def test_without_its_priority_class_a_run_has_no_workload(runs: Namespace) -> None:
+    runs.wait("another run is queued", lambda: ("TrainJob", "apart") in queued(runs))
+    assert ("TrainJob", "no-class") not in queued(runs)
+    assert runs.pods("no-class") == []
+
+
+def test_pods_that_keep_one_another_away_have_a_node_each(runs: Namespace) -> None:
+    runs.wait("one runs", lambda: runs.running("apart") == 1)
+    runs.wait("the scheduler has looked", lambda: unscheduled(runs, "apart", "didn't match pod anti-affinity rules"))
+    assert admitted(runs, "apart")
+    assert sorted(pod["status"]["phase"] for pod in runs.pods("apart")) == ["Pending", "Running"]
+
+
+def said(runs: Namespace, run: str) -> str:
+    """Why the Jobs of a run make no pods."""
+    return "\n".join(event for job in jobs(runs, run) for event in runs.events(job["metadata"]["name"]))
