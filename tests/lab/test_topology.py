@@ -189,6 +189,50 @@ def test_a_taint_that_pods_do_not_tolerate_keeps_them_pending(place: Namespace, 
         assert racks(place, "untolerated") == []
 
 
+def test_a_volume_of_one_node_keeps_away_from_the_pod_on_another(place: Namespace, tmp_path: Path, opa: Evaluator) -> None:
+    """The attach/detach controller is real, the driver is not: that it has attached the volume to the first node is said by the test."""
+    volume, claim = (dict(each) for each in surroundings(place.name)[-2:])
+    name = f"{place.name}-of-one-node"
+    volume["metadata"], claim["metadata"] = {"name": name}, {"name": "of-one-node", "namespace": place.name}
+    del volume["spec"]["local"], volume["spec"]["nodeAffinity"], claim["spec"]["volumeName"]
+    volume["spec"] |= {"csi": {"driver": "csi.example.com", "volumeHandle": name}, "storageClassName": name}
+    volume["spec"]["claimRef"]["name"] = "of-one-node"
+    claim["spec"]["storageClassName"] = name
+    asked = {"nodeSelector": {PRETENDED: "true"}, "tolerations": [TOLERATION]}
+    run = jobset("shared", place.name, "training", asked)
+    spec = run["spec"]["replicatedJobs"][0]["template"]["spec"]
+    spec |= {"parallelism": 2, "completions": 2, "completionMode": "Indexed"}
+    pod = spec["template"]["spec"]
+    pod["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": "of-one-node"}}]
+    pod["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+    around = surroundings(place.name)
+    told = []
+    for mode in ("ReadWriteMany", "ReadWriteOnce"):
+        volume["spec"]["accessModes"] = claim["spec"]["accessModes"] = [mode]
+        told.append(judged([*around, volume, claim, run], tmp_path / f"{mode}.yaml", opa, nodes=POOLS))
+    assert told[1] - told[0] == {("pods/shared-claim", "warning")}
+
+    def attachments() -> list[Manifest]:
+        return [
+            each for each in place.cluster.get("volumeattachments")["items"] if each["spec"]["source"].get("persistentVolumeName") == name
+        ]
+
+    def refused() -> bool:
+        said = [each for pod in place.pods("shared") for each in place.events(pod["metadata"]["name"])]
+        return any(each.startswith("FailedAttachVolume: Multi-Attach error for volume") for each in said)
+
+    with present(place.cluster, volume, claim), applied(place, run):
+        place.wait("both pods have a node", lambda: len(racks(place, "shared")) == 2)
+        place.wait("it is to be attached", lambda: bool(attachments()))
+        [attached] = attachments()
+        done = json.dumps({"status": {"attached": True}})
+        place.cluster.kubectl(
+            "patch", "volumeattachment", attached["metadata"]["name"], "--subresource=status", "--type=merge", f"--patch={done}"
+        )
+        place.wait("the other pod's turn", refused)
+        assert len(attachments()) == 1
+
+
 # --- the racks --------------------------------------------------------------------------------------------------
 
 
@@ -262,7 +306,9 @@ def one(kind: str, objects: list[Manifest]) -> Manifest:
 
 def node(name: str, rack: str) -> Manifest:
     labels = {PRETENDED: "true", RACK: rack, LEAF: name, "kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": {"taints": [TAINT]}}
+    attaching = {"volumes.kubernetes.io/controller-managed-attach-detach": "true"}  # as kubelets have it
+    metadata = {"name": name, "labels": labels, "annotations": attaching}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {"taints": [TAINT]}}
 
 
 def stage(kind: str, condition: Manifest, status: str | None) -> Manifest:

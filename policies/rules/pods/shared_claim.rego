@@ -13,6 +13,7 @@
 #   - "FailedAttachVolume: Multi-Attach error"
 #   seen:
 #   - "lab: tests/lab/test_admitted.py::test_of_the_pods_that_mount_a_claim_for_one_pod_one_starts"
+#   - "lab: tests/lab/test_topology.py::test_a_volume_of_one_node_keeps_away_from_the_pod_on_another"
 #   - "source: kubernetes pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go"
 #   - "source: kubernetes pkg/volume/util/util.go"
 #   severity: error
