@@ -14,9 +14,27 @@ found(text, severity) := {object.union(
 )}
 
 test_fail_not_selected if {
-	every text in ["ens1f0", "net,ib", "=eth", "=ens1,ens2", "^eth", "^docker0,eth0", "^=eth0"] {
+	every text in ["ens1f0", "net,ib", "=eth", "=ens1,ens2", "^eth,lo", "^lo,docker0,eth0", "^=lo,eth0"] {
 		interface.report == found(text, "error") with input as value(text)
 	}
+}
+
+loopback(text, fix) := {object.union(
+	lib.in_workload({"index": 0}, array.concat(runs.node_path, ["env", 0, "value"]), sprintf("NCCL_SOCKET_IFNAME is %s: NCCL takes lo, which every pod has before all others, and reaches no other worker", [text])),
+	fix,
+)}
+
+test_fail_loopback if {
+	every text in ["^docker0", "^eth", "^=eth0", "^=eth1"] {
+		interface.report == loopback(text, {"fix": sprintf("Leave lo out as well (%s,lo), or leave the variable out.", [text])}) with input as value(text)
+	}
+	every text in ["lo", "=lo", "eth0,lo"] {
+		interface.report == loopback(text, {}) with input as value(text)
+	}
+}
+
+test_fail_loopback_of_the_host if {
+	count(interface.report) == 1 with input as json.patch(value("^docker0"), [runs.set(sprintf("%s/hostNetwork", [runs.pod]), true)])
 }
 
 secondary(text) := json.patch(value(text), [runs.set(sprintf("%s/metadata/annotations/k8s.v1.cni.cncf.io~1networks", [runs.template]), "storage@st0,hostdevice-net")])
@@ -28,7 +46,7 @@ test_fail_secondary_network if {
 }
 
 test_success_selected if {
-	every text in ["eth0", "eth", "eth0,ens", "ib0,eth", "=eth0", "eth0:5000", "^docker,lo", "^=eth1", ""] {
+	every text in ["eth0", "eth", "eth0,ens", "ib0,eth", "=eth0", "eth0:5000", "^docker,lo", "^=eth1,lo", "l", ""] {
 		interface.report == set() with input as value(text)
 	}
 }
