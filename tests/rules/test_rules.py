@@ -140,7 +140,7 @@ def test_case_files_belong_to_rules() -> None:
     assert files == {cases_file(rule) for rule in REGO}
 
 
-@pytest.mark.parametrize("command", [("check", "--strict"), ("fmt", "--fail", "--list"), ("test",)])
+@pytest.mark.parametrize("command", [("check", "--strict"), ("fmt", "--fail", "--list"), ("test", "--timeout=60s")])
 def test_opa_finds_the_rules_clean(command: tuple[str, ...]) -> None:
     opa = shutil.which(str(tools.binary("opa")))
     assert opa
