@@ -268,10 +268,12 @@ def _objects(folder: Path, source: Mapping[str, Any]) -> list[dict[str, Any]] | 
 
 
 def _identity(resource: Resource, namespace: Any) -> dict[str, Any]:
-    """An object without its content, but for the runtime of a TrainJob and what of it Kueue writes."""
+    """An object without its content, but for its size in bytes, the runtime of a TrainJob and what of it Kueue writes."""
     named = {"namespace": namespace} if namespace else {}
     metadata = {key: resource.metadata[key] for key in ("name", "namespace", "labels", "annotations") if key in resource.metadata}
-    identity = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {**metadata, **named}}
+    whole = json.dumps(resource.manifest, ensure_ascii=False, separators=(",", ":"), default=str)
+    identity: dict[str, Any] = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {**metadata, **named}}
+    identity["bytes"] = len(whole.encode("utf-8", "replace"))
     if resource.kind == "TrainJob":
         identity["runtime"] = {"kind": "ClusterTrainingRuntime", "name": "", **(get(resource.manifest, ("spec", "runtimeRef")) or {})}
         identity["spec"] = {field: value for field in _KUEUES if (value := get(resource.manifest, ("spec", field))) is not None}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from gate import applications, render
+from gate import applications, check, render
+from gate.evaluate import Evaluator
 from gate.model import Unit
 
 URL = "https://git.example/larks/runs.git"
@@ -94,6 +96,18 @@ def test_what_kueue_writes_is_told_of_a_run(repository: Path) -> None:
     (repository / "work/dawn/run.yaml").write_text(RUN.replace("spec: {", "spec: {suspend: false, trainer: {numNodes: 2}, "))
     (view,) = views(repository, source=source("work/dawn"))
     assert [each["spec"] for each in view["deploys"]] == [{"suspend": False}]
+
+
+@pytest.mark.parametrize("letters", [262144, 240000])
+def test_what_is_too_big_for_client_side_apply_is_measured(repository: Path, letters: int, opa: Evaluator) -> None:
+    """The content itself does not reach the rules."""
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owls"}, "data": {"text": "x" * letters}}
+    (repository / "work/dawn/text.yaml").write_text(yaml.safe_dump(manifest))
+    (view,) = views(repository, source=source("work/dawn"))
+    assert view["deploys"][1]["bytes"] == len(json.dumps(manifest, separators=(",", ":")))
+    outcome = check.check(repository, check.targets(repository, [repository / "deploy/application.yaml"], None), evaluator=opa)
+    refused = "argocd/server-side-apply" in {finding.rule for finding in outcome.findings}
+    assert refused == (letters == 262144)
 
 
 @pytest.mark.parametrize("more", [{"chart": "larks"}, {"directory": {"include": "*.json"}}, {"kustomize": {"namePrefix": "a-"}}])

@@ -66,7 +66,7 @@ too_big(app) := {sprintf("the CustomResourceDefinitions of %s", [names[component
 	some manifest in app.deploys
 	not "Replace=true" in asked(manifest)
 	not "ServerSideApply=true" in asked(manifest)
-	count(json.marshal(manifest)) > 262144
+	manifest.bytes > 262144
 }
 
 asked(manifest) := {trim_space(option) | some option in split(object.get(manifest.metadata, ["annotations", argocd.sync_options], ""), ",")}

@@ -38,15 +38,15 @@ definition(size, annotations) := json.patch(applications.with_view("spec/syncPol
 	"apiVersion": "apiextensions.k8s.io/v1",
 	"kind": "CustomResourceDefinition",
 	"metadata": {"name": "owls.science.example", "annotations": annotations},
-	"spec": {"description": sprintf(sprintf("%%%ds", [size]), [""])}, # as many blanks, in no time
+	"bytes": size,
 }]}])
 
-test_fail_own_definitions if report == failing("CustomResourceDefinition/owls.science.example") with input as definition(262144, {})
+test_fail_own_definitions if report == failing("CustomResourceDefinition/owls.science.example") with input as definition(262145, {})
 
 test_success_own_definitions if {
-	report == set() with input as definition(260000, {})
-	report == set() with input as definition(262144, {"argocd.argoproj.io/sync-options": "Prune=false, ServerSideApply=true"})
-	report == set() with input as json.patch(definition(262144, {}), [{"op": "add", "path": "/applications/0/spec/syncPolicy/syncOptions/-", "value": "ServerSideApply=true"}])
+	report == set() with input as definition(262144, {})
+	report == set() with input as definition(262145, {"argocd.argoproj.io/sync-options": "Prune=false, ServerSideApply=true"})
+	report == set() with input as json.patch(definition(262145, {}), [{"op": "add", "path": "/applications/0/spec/syncPolicy/syncOptions/-", "value": "ServerSideApply=true"}])
 }
 
 test_fail_replaced if {
