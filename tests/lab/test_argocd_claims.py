@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import functools
+import json
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -13,7 +17,7 @@ import pytest
 import yaml
 
 from gate.evaluate import Evaluator
-from lab import gitops, model
+from lab import binaries, gitops, model
 from tests.conftest import ROOT
 from tests.lab.conftest import Cluster, own
 from tests.lab.live import Manifest, Namespace, trainjob
@@ -26,6 +30,8 @@ FAULTS: dict[str, tuple[dict[str, str], str]] = {  # what of an application is o
     "no-place": ({"namespace": "nowhere"}, "and namespace 'nowhere' do not match any of the allowed destinations"),
     "no-path": ({"path": "nowhere"}, "nowhere: app path does not exist"),
 }
+APPLIED = {"client-side": [], "server-side": ["ServerSideApply=true"], "replaced": ["Replace=true"]}  # how, and by which options
+WEBHOOKS = ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,8 +42,8 @@ class Place:
     repository: str
     made: list[Manifest]
 
-    def deploy(self, name: str, *, path: str, policy: Manifest | None = None, more: Manifest | None = None, **fault: str) -> None:
-        """An application of a folder, with something wrong."""
+    def application(self, name: str, *, path: str, policy: Manifest | None = None, more: Manifest | None = None, **fault: str) -> Manifest:
+        """One of a folder, with something wrong."""
         found = {"project": self.namespace.name, "namespace": self.namespace.name, "path": path, **fault}
         spec = {
             "project": found["project"],
@@ -46,12 +52,26 @@ class Place:
             **({"syncPolicy": policy} if policy else {}),
             **(more or {}),
         }
-        self.apply("Application", f"{self.namespace.name}-{name}", spec)
+        return self.argocd("Application", f"{self.namespace.name}-{name}", spec)
 
-    def apply(self, kind: str, name: str, spec: Manifest) -> None:
+    def argocd(self, kind: str, name: str, spec: Manifest) -> Manifest:
         metadata = {"name": name, "namespace": gitops.NAMESPACE}
-        self.made.append({"apiVersion": "argoproj.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec})
-        self.namespace.cluster.apply(self.made[-1])
+        return {"apiVersion": "argoproj.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}
+
+    def deploy(self, name: str, *, path: str, policy: Manifest | None = None, more: Manifest | None = None, **fault: str) -> None:
+        self.apply(self.application(name, path=path, policy=policy, more=more, **fault))
+
+    def apply(self, manifest: Manifest) -> None:
+        self.made.append(manifest)
+        self.namespace.cluster.apply(manifest)
+
+    def facts(self, folder: Path, **more: str) -> Path:
+        """The lab's facts, written to a folder that then is this repository to the gate."""
+        said = yaml.safe_load((ROOT / "clusters/lab/cluster.yaml").read_text(encoding="utf-8"))
+        argocd = {"destination": "in-cluster", "repository": self.repository, "revision": "main"}
+        file = folder / "cluster.yaml"
+        file.write_text(yaml.safe_dump({**said, "argocd": argocd, **more}), encoding="utf-8")
+        return file
 
     def status(self, name: str) -> Manifest:
         words = ("applications.argoproj.io", f"{self.namespace.name}-{name}", f"--namespace={gitops.NAMESPACE}")
@@ -63,6 +83,9 @@ class Place:
 
     def wait_sync(self, name: str, state: str) -> None:
         self.namespace.wait(f"{name} {state}", lambda: self.status(name).get("sync", {}).get("status") == state)
+
+    def wait_ended(self, name: str, phase: str) -> None:
+        self.namespace.wait(f"{name} {phase}", lambda: self.status(name).get("operationState", {}).get("phase") == phase)
 
 
 @pytest.fixture(scope="module")
@@ -79,14 +102,34 @@ def place(cluster: Cluster, request: pytest.FixtureRequest, tmp_path_factory: py
     for cluster_name in ("old", "new"):  # the folders of two clusters
         made_there = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"of-{cluster_name}"}}
         write(folder / "clusters" / cluster_name / "queues" / "map.yaml", yaml.safe_dump(made_there))
+    for how in APPLIED:
+        write(folder / "too-big" / how / "definition.json", json.dumps(definition(how)))
+        for version in ("first", "second"):
+            write(folder / "written-into" / how / version / "all.yaml", yaml.safe_dump_all(written_into(how, version)))
+    commit(folder)
+    git(folder, "switch", "--quiet", "--create=other")
+    git(folder, "rm", "--quiet", "-r", "clusters/new")
+    git(folder, "commit", "--quiet", "--message=less")
+    git(folder, "switch", "--quiet", "main")
+    with placed(cluster, request, folder, ("apiextensions.k8s.io", "CustomResourceDefinition"), WEBHOOKS) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def placed(cluster: Cluster, request: pytest.FixtureRequest, folder: Path, *kinds: tuple[str, str]) -> Iterator[Place]:
+    """A Place of the repository in a folder, whose project allows some kinds without a namespace. What is applied there goes again."""
     with own(cluster, request) as namespace:
         served = cluster.lab.state / "git" / f"{namespace.name}.git"
         shutil.rmtree(served, ignore_errors=True)
-        commit(folder, served)
+        git(folder, "clone", "--quiet", "--bare", ".", str(served))
         made = Place(namespace=namespace, repository=f"git://{model.GATEWAY}/{served.name}", made=[])
         try:
-            spec = {"sourceRepos": [made.repository], "destinations": [{"server": "*", "namespace": namespace.name}]}
-            made.apply("AppProject", namespace.name, spec)
+            spec = {
+                "sourceRepos": [made.repository],
+                "destinations": [{"server": "*", "namespace": namespace.name}],
+                "clusterResourceWhitelist": [{"group": group, "kind": kind} for group, kind in kinds],
+            }
+            made.apply(made.argocd("AppProject", namespace.name, spec))
             yield made
         finally:
             cluster.kubectl("delete", "--ignore-not-found", "--filename=-", given=yaml.safe_dump_all(made.made[::-1]))
@@ -98,18 +141,15 @@ def write(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
 
 
-def commit(folder: Path, bare: Path) -> None:
-    git = ["git", "-c", "user.name=lab", "-c", "user.email=lab@example.com", "-C", str(folder)]
-    for words in (["init", "--quiet", "--initial-branch=main"], ["add", "--all"], ["commit", "--quiet", "--message=all"]):
-        subprocess.run([*git, *words], check=True)
-    for words in (
-        ["switch", "--quiet", "--create=other"],
-        ["rm", "--quiet", "-r", "clusters/new"],
-        ["commit", "--quiet", "--message=less"],
-    ):
-        subprocess.run([*git, *words], check=True)
-    subprocess.run([*git, "switch", "--quiet", "main"], check=True)
-    subprocess.run([*git, "clone", "--quiet", "--bare", ".", str(bare)], check=True)
+def commit(folder: Path) -> None:
+    """Makes a folder a repository."""
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message=all")
+
+
+def git(folder: Path, *words: str) -> None:
+    subprocess.run(["git", "-c", "user.name=lab", "-c", "user.email=lab@example.com", "-C", str(folder), *words], check=True)
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -156,7 +196,7 @@ def test_what_kueue_writes_is_a_difference_where_argo_cd_applies_client_side(pla
     place.deploy("server-side", path="server-side", policy=SERVER_SIDE)
     place.deploy("client-side", path="client-side", policy={"automated": {}})
     for name in ("ignored", "server-side", "client-side"):
-        place.namespace.wait(f"{name} there", lambda name=name: place.status(name).get("operationState", {}).get("phase") == "Succeeded")
+        place.wait_ended(name, "Succeeded")
         place.namespace.complete(name)
     place.wait_sync("client-side", "OutOfSync")
     place.wait_sync("server-side", "Synced")
@@ -175,16 +215,12 @@ def copied(name: str, place: Place, more: dict[str, Any]) -> Manifest:
     source = {"repoURL": place.repository, "targetRevision": "main", "path": "clusters/new/queues", **more.get("source", {})}
     destination = {"namespace": place.namespace.name, **more.get("destination", {"name": "in-cluster"})}
     spec = {"project": place.namespace.name, "source": source, "destination": destination, "syncPolicy": SERVER_SIDE}
-    metadata = {"name": f"{place.namespace.name}-{name}", "namespace": gitops.NAMESPACE}
-    return {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": metadata, "spec": spec}
+    return place.argocd("Application", f"{place.namespace.name}-{name}", spec)
 
 
 @pytest.mark.parametrize("name", [*COPIED, "sound"])
 def test_the_gate_refuses_an_application_of_another_cluster(name: str, place: Place, tmp_path: Path, opa: Evaluator) -> None:
-    facts = tmp_path / "cluster.yaml"
-    said = yaml.safe_load((ROOT / "clusters/lab/cluster.yaml").read_text(encoding="utf-8"))
-    argocd = {"destination": "in-cluster", "repository": place.repository, "revision": "main"}
-    facts.write_text(yaml.safe_dump({**said, "name": "new", "argocd": argocd}), encoding="utf-8")
+    facts = place.facts(tmp_path, name="new")
     told = findings([copied(name, place, COPIED.get(name, {}))], tmp_path / "application.yaml", opa, facts)
     refused = "argocd/as-the-cluster" in {finding.rule for finding in told if finding.severity == "error"}
     assert refused == (name in COPIED)
@@ -193,13 +229,117 @@ def test_the_gate_refuses_an_application_of_another_cluster(name: str, place: Pl
 def test_an_application_of_another_cluster_is_synced_and_leaves_its_own_empty(place: Place) -> None:
     """What is deployed is the other cluster's, or what another revision has, and Argo CD is content with it."""
     for name, more in COPIED.items():
-        made = copied(name, place, more)
-        place.apply("Application", made["metadata"]["name"], made["spec"])
+        place.apply(copied(name, place, more))
     place.wait_said("destination", "there are no clusters with this name: old")
     place.wait_sync("path", "Synced")
     assert [each["name"] for each in place.status("path")["resources"]] == ["of-old"]
     place.wait_said("revision", "clusters/new/queues: app path does not exist")
     assert place.namespace.items("configmaps", "--field-selector=metadata.name=of-old") != []
     assert place.namespace.items("configmaps", "--field-selector=metadata.name=of-new") == []
-    place.apply("Application", f"{place.namespace.name}-sound", copied("sound", place, {})["spec"])
+    place.apply(copied("sound", place, {}))
     place.namespace.wait("what it should be", lambda: place.namespace.items("configmaps", "--field-selector=metadata.name=of-new") != [])
+
+
+@functools.cache
+def upstream() -> str:
+    file = binaries.modules()["jobset"].sources() / "config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml"
+    return json.dumps(yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
+
+
+def definition(how: str) -> Manifest:
+    """JobSet's, of a kind that nothing else has."""
+    made: Manifest = json.loads(upstream())
+    made["metadata"]["name"] = f"owls.{how}.example.com"
+    made["spec"] |= {"group": f"{how}.example.com", "names": {"kind": "Owl", "listKind": "OwlList", "plural": "owls", "singular": "owl"}}
+    return made
+
+
+def once(how: str) -> Manifest:
+    return {"automated": {}, "retry": {"limit": 0}, "syncOptions": APPLIED[how]}
+
+
+@pytest.mark.parametrize("how", APPLIED)
+def test_the_gate_refuses_what_is_too_big_for_client_side_apply(how: str, place: Place, tmp_path: Path, opa: Evaluator) -> None:
+    path = f"too-big/{how}"
+    write(tmp_path / path / "definition.json", json.dumps(definition(how)))
+    made = place.application(f"too-big-{how}", path=path, policy=once(how))
+    told = findings([made], tmp_path / "application.yaml", opa, place.facts(tmp_path))
+    assert ("argocd/server-side-apply" in {each.rule for each in told if each.severity == "error"}) == (how == "client-side")
+
+
+def test_a_definition_that_is_too_big_is_applied_server_side_or_replaced(place: Place) -> None:
+    definitions = {how: definition(how) for how in APPLIED}
+    for how, each in definitions.items():
+        place.made.append(bare(each))
+        place.deploy(f"too-big-{how}", path=f"too-big/{how}", policy=once(how))
+    place.wait_ended("too-big-client-side", "Failed")
+    [failed] = place.status("too-big-client-side")["operationState"]["syncResult"]["resources"]
+    assert "metadata.annotations: Too long: may not be more than 262144 bytes" in failed["message"]
+    for how in ("server-side", "replaced"):
+        place.wait_ended(f"too-big-{how}", "Succeeded")
+    there = {each["metadata"]["name"] for each in place.namespace.items("customresourcedefinitions")}
+    assert [how for how, each in definitions.items() if each["metadata"]["name"] in there] == ["server-side", "replaced"]
+
+
+def bare(manifest: Manifest) -> Manifest:
+    """What is enough to delete it."""
+    return {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "metadata": {"name": manifest["metadata"]["name"]}}
+
+
+CERTIFICATE = base64.b64encode(b"a certificate").decode()
+
+
+def written_into(how: str, version: str) -> list[Manifest]:
+    """A Secret and a webhook as components have them in Git: without the certificates that their controllers make."""
+    metadata = {"name": f"test-written-into-{how}", "labels": {"example.com/version": version}}
+    webhook = {  # which no request reaches
+        "name": "nothing.example.com",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": {"service": {"name": "nothing", "namespace": "nowhere"}},
+        "failurePolicy": "Ignore",
+        "objectSelector": {"matchLabels": {"example.com/nothing": how}},
+        "rules": [{"apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["nothings"]}],
+        "sideEffects": "None",
+    }
+    return [
+        {"apiVersion": "v1", "kind": "Secret", "metadata": metadata},
+        {"apiVersion": f"{WEBHOOKS[0]}/v1", "kind": WEBHOOKS[1], "metadata": metadata, "webhooks": [webhook]},
+    ]
+
+
+def live(how: str, place: Place) -> list[Manifest]:
+    name = f"test-written-into-{how}"
+    return [place.namespace.get("secret", name), place.namespace.cluster.get(WEBHOOKS[1].lower(), name)]
+
+
+def certificates(secret: Manifest, configuration: Manifest) -> set[str]:
+    """Those that are in them."""
+    found = [*secret.get("data", {}).values(), *(each["clientConfig"].get("caBundle") for each in configuration["webhooks"])]
+    return {each for each in found if each}
+
+
+def test_what_a_controller_writes_is_lost_where_argo_cd_replaces(place: Place, tmp_path: Path, opa: Evaluator) -> None:
+    """The gate knows such objects by whose they are, so it judges an application of Kueue's with the options of each."""
+    kueue = {"repoURL": "https://github.com/kubernetes-sigs/kueue", "path": "config/default", "targetRevision": "v0.17.0"}
+    for how in ("server-side", "replaced"):
+        name, path = f"written-into-{how}", f"written-into/{how}"
+        judged = place.application(name, path=path, policy=once(how), more={"source": kueue})
+        told = findings([judged], tmp_path / f"{how}.yaml", opa)
+        assert ("argocd/server-side-apply" in {each.rule for each in told}) == (how == "replaced")
+        place.made.append(bare(written_into(how, "first")[1]))
+        place.deploy(name, path=f"{path}/first", policy=once(how))
+    for how in ("server-side", "replaced"):
+        name = f"written-into-{how}"
+        place.wait_sync(name, "Synced")
+        place.wait_ended(name, "Succeeded")
+        place.namespace.kubectl("patch", "secret", f"test-{name}", f"--patch={json.dumps({'data': {'tls.crt': CERTIFICATE}})}")
+        change = [{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": CERTIFICATE}]
+        place.namespace.kubectl("patch", WEBHOOKS[1], f"test-{name}", "--type=json", f"--patch={json.dumps(change)}")
+        assert certificates(*live(how, place)) == {CERTIFICATE}
+        place.deploy(name, path=f"written-into/{how}/second", policy=once(how))
+    for how, left in {"server-side": {CERTIFICATE}, "replaced": set()}.items():
+        place.namespace.wait(
+            f"the next version, {how}",
+            lambda how=how: {each["metadata"]["labels"]["example.com/version"] for each in live(how, place)} == {"second"},
+        )
+        assert certificates(*live(how, place)) == left

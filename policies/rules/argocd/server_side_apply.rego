@@ -16,6 +16,8 @@
 #   symptoms:
 #   - "metadata.annotations: Too long: may not be more than 262144 bytes"
 #   seen:
+#   - "lab: tests/lab/test_argocd_claims.py::test_a_definition_that_is_too_big_is_applied_server_side_or_replaced"
+#   - "lab: tests/lab/test_argocd_claims.py::test_what_a_controller_writes_is_lost_where_argo_cd_replaces"
 #   - "source: kubernetes staging/src/k8s.io/apimachinery/pkg/api/validation/objectmeta.go"
 #   - "source: gitops-engine pkg/sync/sync_context.go"
 #   - "source: trainer manifests/base/crds/trainer.kubeflow.org_clustertrainingruntimes.yaml"
@@ -64,6 +66,7 @@ too_big(app) := {sprintf("the CustomResourceDefinitions of %s", [names[component
 	component := definitions_of(source.spec)
 } | {lib.title(manifest) |
 	some manifest in app.deploys
+	not manifest.metadata.annotations["argocd.argoproj.io/hook"] == "Skip"
 	not "Replace=true" in asked(manifest)
 	not "ServerSideApply=true" in asked(manifest)
 	manifest.bytes > 262144

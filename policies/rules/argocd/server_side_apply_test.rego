@@ -45,6 +45,7 @@ test_fail_own_definitions if report == failing("CustomResourceDefinition/owls.sc
 
 test_success_own_definitions if {
 	report == set() with input as definition(262144, {})
+	report == set() with input as definition(262145, {"argocd.argoproj.io/hook": "Skip"})
 	report == set() with input as definition(262145, {"argocd.argoproj.io/sync-options": "Prune=false, ServerSideApply=true"})
 	report == set() with input as json.patch(definition(262145, {}), [{"op": "add", "path": "/applications/0/spec/syncPolicy/syncOptions/-", "value": "ServerSideApply=true"}])
 }
