@@ -18,6 +18,7 @@
 #   severity: error
 #   seen:
 #   - "lab: tests/lab/test_own_runtime.py::test_the_installer_of_the_chart_overwrites_and_deletes"
+#   - "lab: tests/lab/test_own_runtime.py::test_what_the_installer_applies_is_nothing_to_argo_cd"
 #   - "lab: tests/lab/test_own_runtime.py::test_a_label_keeps_the_webhook_away"
 #   - "source: trainer charts/kubeflow-trainer/templates/runtimes/installer-job.yaml"
 #   - "source: trainer charts/kubeflow-trainer/templates/runtimes/cleanup-job.yaml"
