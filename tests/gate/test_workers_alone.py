@@ -11,18 +11,22 @@ from gate.evaluate import Evaluator
 from tests.edit import edited
 
 KUEUE = Path(__file__).resolve().parent.parent / "rules" / "valid" / "kueue.yaml"
-TRAINS = "\n    ".join(("import tensorflow as tf", "", "strategy = tf.distribute.MultiWorkerMirroredStrategy()"))
+TRAINS = "import tensorflow as tf\n\nstrategy = tf.distribute.MultiWorkerMirroredStrategy()"
 TFRUN = "command: [python3, /opt/tfrun/tfrun.py, python3, /opt/app/songs.py]"
 ALONE = "2 workers start the script and nothing tells them TF_CONFIG: each trains alone"
 
 
-def found(folder: Path, opa: Evaluator, command: str, *edits: dict[str, str]) -> list[str]:
-    text = edited(KUEUE.read_text(encoding="utf-8"), [{"replace": 'print("trains")', "with": TRAINS}, {"replace": TFRUN, "with": command}])
+def found(
+    folder: Path, opa: Evaluator, command: str, *edits: dict[str, str], script: str = TRAINS, rule: str = "script/told-its-cluster"
+) -> list[str]:
+    """What a rule says of a run of the script, whose pods start it by the command."""
+    body = script.strip().replace("\n", "\n    ")
+    text = edited(KUEUE.read_text(encoding="utf-8"), [{"replace": 'print("trains")', "with": body}, {"replace": TFRUN, "with": command}])
     file = folder / "run.yaml"
     file.write_text(edited(text, edits), encoding="utf-8")
     outcome = check.check(folder, check.targets(folder, [file], None), evaluator=opa)
     assert outcome.problems == []
-    return [finding.message for finding in outcome.findings if finding.rule == "script/told-its-cluster"]
+    return [finding.message for finding in outcome.findings if finding.rule == rule]
 
 
 @pytest.mark.parametrize(

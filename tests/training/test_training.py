@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from gate.evaluate import Evaluator
+from tests.gate import test_workers_alone as gate_says
 from tests.training.pods import Net, Pod, wait_for
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.filterwarnings("error")]
@@ -47,6 +49,19 @@ class Gang:
         return [
             self.net.pod(f"{job}-node-0-{index}", [*tfrun, *(script or {}).get(index, train)], base, job=job) for index in range(workers)
         ]
+
+    def bare(self, script: str, *indices: int | None) -> list[Pod]:
+        """A worker for each index, which its TF_CONFIG says, and none for None; nothing starts it but Python."""
+        self.runs += 1
+        job = f"run{self.runs}"
+        names = [f"{job}-node-0-{index}" for index in range(len(indices))]
+        cluster = {"worker": [f"{name}.{job}.ns.svc.cluster.local:12345" for name in names]}
+        base = {"PATH": os.environ["PATH"], "HOME": str(self.scratch), **({"TF_USE_LEGACY_KERAS": "1"} if "tf-2.21" in self.python else {})}
+        pods = []
+        for name, index in zip(names, indices, strict=True):
+            told = {} if index is None else {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}})}
+            pods.append(self.net.pod(name, [self.python, "-c", script], base | told, job=job))
+        return pods
 
     def train(self, workers: int, checkpoints: str, **env: str) -> str:
         """A run to its end; returns what worker 0 printed."""
@@ -202,6 +217,12 @@ with strategy.scope():
 data = tf.data.Dataset.from_tensors((tf.zeros([4, 2]), tf.zeros([4, 1]))).repeat()
 model.fit(data, steps_per_epoch=2, verbose=2)
 """
+COUNTED = (
+    FIT.replace("strategy =", 'tf.get_logger().setLevel("INFO")\nstrategy =', 1) + 'print("replicas:", strategy.num_replicas_in_sync)\n'
+)
+BARE = "command: [python3, /opt/app/songs.py]"
+CONFIG = '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 0}}'
+TOLD = {"replace": "    - {name: CHECKPOINT_DIR,", "with": f"    - {{name: TF_CONFIG, value: '{CONFIG}'}}\n    - {{name: CHECKPOINT_DIR,"}
 ENDLESS = FIT.replace("steps_per_epoch=2, ", "")
 UNEVEN = """
 import tensorflow as tf
@@ -242,6 +263,28 @@ if strategy.cluster_resolver.task_id == 0:
 else:
     model.fit(data, steps_per_epoch=2, verbose=2)
 """
+
+
+def test_workers_that_nothing_tells_of_one_another_train_alone(gang: Gang, tmp_path: Path, opa: Evaluator) -> None:
+    """script/told-its-cluster: they come to the end, too."""
+    assert gate_says.found(tmp_path, opa, BARE, script=COUNTED) == [gate_says.ALONE]
+    for indices, replicas in (((0, 1), "2"), ((None, None), "1")):
+        pods = gang.bare(COUNTED, *indices)
+        assert [pod.wait(240) for pod in pods] == [0, 0], pods[0].text() + pods[1].text()
+        assert all("2/2 - " in pod.text() and value(pod.text(), "replicas") == replicas for pod in pods)
+        assert all(("Single-worker MultiWorkerMirroredStrategy with local_devices" in pod.text()) == (replicas == "1") for pod in pods)
+
+
+def test_workers_that_take_themselves_for_the_same_one_do_not_train(gang: Gang, tmp_path: Path, opa: Evaluator) -> None:
+    """run/own-task: the first one ends when the second registers under its name, which then waits. Each with its own: see above."""
+    said = "TF_CONFIG says task 0 to each of the 2 workers: all take themselves for the same one"
+    assert gate_says.found(tmp_path, opa, BARE, TOLD, script=COUNTED, rule="run/own-task") == [said]
+    pods = gang.bare(COUNTED, 0, 0)
+    wait_for(lambda: any(pod.process.poll() is not None for pod in pods), "the end of one", 240)
+    (ended,) = (pod for pod in pods if pod.process.poll() is not None)
+    assert ended.wait() == 1
+    assert "/job:worker/replica:0/task:0 unexpectedly tried to connect with a different incarnation" in pods[0].text()
+    assert not any("2/2 - " in pod.text() for pod in pods)
 
 
 def test_workers_whose_data_end_at_different_steps_abort(gang: Gang) -> None:

@@ -25,6 +25,7 @@ RULE = Rule(
     example="strategy = tf.distribute.MultiWorkerMirroredStrategy()   # started by `python3 train.py` in three pods",
     references=(("https://www.tensorflow.org/guide/distributed_training#setting_up_the_tf_config_environment_variable", "TF_CONFIG"),),
     seen=(
+        "lab: tests/training/test_training.py::test_workers_that_nothing_tells_of_one_another_train_alone",
         "source: tensorflow python/distribute/collective_all_reduce_strategy.py",
         "source: tensorflow python/distribute/cluster_resolver/tfconfig_cluster_resolver.py",
         "source: trainer pkg/runtime/framework/plugins/plainml/plainml.go",

@@ -2,17 +2,20 @@
 # title: Each worker has a task of its own
 # description: |
 #   TF_CONFIG names the cluster and which of its tasks this worker is. Written into the pod template, as trainer.env is, it
-#   is the same in every pod: all take themselves for the same worker and wait for the others, which nobody is. tfrun makes
-#   each worker's own and replaces one that is there.
+#   is the same in every pod: all take themselves for the same worker, and none trains. With index 0 the first one that
+#   registers ends when the next does so under its name, and the others wait; with another index all wait for worker 0,
+#   which nobody is. tfrun makes each worker's own and replaces one that is there.
 # related_resources:
 # - ref: https://www.tensorflow.org/guide/distributed_training#setting_up_the_tf_config_environment_variable
 #   description: the task differs in each worker
 # custom:
 #   symptoms:
 #   - "all workers wait for one another from the start"
+#   - "unexpectedly tried to connect with a different incarnation"
 #   - "the TF_CONFIG of the environment is replaced"
 #   severity: error
 #   seen:
+#   - "lab: tests/training/test_training.py::test_workers_that_take_themselves_for_the_same_one_do_not_train"
 #   - "lab: tests/training/test_supervision.py::test_outside_a_pod_it_trains_alone_and_says_so"
 #   - "source: tensorflow python/distribute/cluster_resolver/tfconfig_cluster_resolver.py"
 #   - "source: trainer pkg/runtime/framework/plugins/plainml/plainml.go"
