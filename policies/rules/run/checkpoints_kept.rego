@@ -11,6 +11,9 @@
 # - ref: https://kubernetes.io/docs/concepts/storage/volumes/#emptydir
 # custom:
 #   seen:
+#   - "lab: tests/lab/test_checkpoints.py::test_what_goes_with_the_pod_is_saved_in_vain"
+#   - "lab: tests/lab/test_checkpoints.py::test_on_a_claim_a_restarted_gang_goes_on_where_it_saved"
+#   - "lab: tests/lab/test_checkpoints.py::test_on_a_mount_that_is_only_read_nothing_can_be_saved"
 #   - "lab: tests/lab/test_training.py::test_a_killed_worker_restarts_the_gang_which_goes_on_at_the_checkpoint"
 #   - "source: kubernetes pkg/volume/emptydir/empty_dir.go"
 #   - "source: jobset pkg/controllers/failure_policy.go"
