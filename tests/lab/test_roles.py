@@ -5,6 +5,7 @@ As in test_gate_and_cluster each fault is an edit of a repository's runtime and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 import yaml
 
 from gate.evaluate import Evaluator
+from lab import model
 from tests.conftest import ROOT
 from tests.edit import edited
 from tests.lab.conftest import Cluster
@@ -27,11 +29,10 @@ LABEL = "trainer.kubeflow.org/trainjob-ancestor-step: dataset-initializer"
 pytestmark = pytest.mark.lab
 
 
-def job(name: str, command: str, *, job: str = "", spec: str = "", pod: str = "", labels: str = "") -> str:
-    """A replicatedJob as it stands in a runtime. `job`, `spec` and `pod` are fields of it, of its Job and of its pod."""
-    container = (
-        f"name: {name}, {IMAGE}, command: [{command}], resources: {{requests: {{cpu: 20m, memory: 128Mi}}, limits: {{memory: 128Mi}}}}"
-    )
+def job(name: str, command: str, *, job: str = "", spec: str = "", pod: str = "", container: str = "", labels: str = "") -> str:
+    """A replicatedJob as it stands in a runtime. `job`, `spec`, `pod` and `container` are fields of it, of its Job, its pod and its container."""
+    resources = "resources: {requests: {cpu: 20m, memory: 128Mi}, limits: {memory: 128Mi}}"
+    container = f"{container}name: {name}, {IMAGE}, command: [{command}], {resources}"
     inside = (
         f"{pod}restartPolicy: Never, terminationGracePeriodSeconds: 5, automountServiceAccountToken: false, containers: [{{{container}}}]"
     )
@@ -47,6 +48,17 @@ def before_node(text: str) -> tuple[str, str]:
 def of_jobset(field: str) -> tuple[str, str]:
     """The edit that gives the runtime's JobSet a field."""
     return "      failurePolicy:\n", f"      {field}\n      failurePolicy:\n"
+
+
+def workers(run: str, name: str, count: int) -> str:
+    """A replicatedJob whose pods tfrun starts like those of the run, two to a cluster."""
+    return job(
+        name,
+        "python3, /workspace/code/tfrun.py, python3, /workspace/code/main.py",
+        spec=f"parallelism: {count}, completions: {count}, ",
+        pod=f"volumes: [{{name: code, configMap: {{name: {run}, optional: true}}}}], ",  # none where its twin is judged alone
+        container="volumeMounts: [{name: code, mountPath: /workspace/code}], env: [{name: TF_NUM_WORKERS, value: '2'}], ",
+    )
 
 
 VOLCANO = {"overlay": "no-ib-volcano", "run": {"queue": None}}
@@ -91,6 +103,18 @@ FAULTS = {
         edits=[("replicas: 1, ", "replicas: 2, ")],
         **VOLCANO,
     ),
+    "no-name": Fault(
+        rules={"jobset/worker-names"},
+        given=[before_node(workers("no-name", "more-node", 2)), ("maxRestarts: 3", "maxRestarts: 0")],
+        edits=[("- {name: more-node, ", "- {name: more, ")],
+        script="",
+    ),
+    "own-cluster": Fault(
+        rules={"trainer/worker-count"},
+        given=[before_node(workers("own-cluster", "more-node", 2))],
+        edits=[("parallelism: 2, completions: 2, ", "parallelism: 1, completions: 1, ")],
+        script="",
+    ),
     "no-nodes": Fault(
         rules={"trainer/num-nodes"},
         given=[("    env:\n    - name: TF_NUM_WORKERS\n      value: '2'\n", "")],
@@ -105,11 +129,12 @@ FAULTS = {
 
 @pytest.fixture(scope="module")
 def runs(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace]:
-    """All faults, and a second run of the shared subdomain, started together."""
+    """All faults, a sound twin and a second run of the shared subdomain, started together."""
 
     def objects(namespace: str) -> list[Manifest]:
         faults = [each for name, fault in FAULTS.items() for each in made(name, namespace, of=fault)]
-        return [*faults, *made("subdomain-2", namespace, of=FAULTS["subdomain"])]
+        twin = made("own-cluster", namespace, sound=True, of=FAULTS["own-cluster"])
+        return [*faults, *twin, *made("subdomain-2", namespace, of=FAULTS["subdomain"])]
 
     with together(cluster, request, objects) as namespace:
         yield namespace
@@ -158,6 +183,26 @@ def test_a_gang_whose_jobs_wait_for_one_another_never_starts(runs: Namespace) ->
 def test_of_replicas_the_pod_group_counts_one(runs: Namespace) -> None:
     runs.wait("all pods", lambda: len(runs.pods("replicas")) == 4)
     assert runs.get("podgroup", "replicas")["spec"]["minMember"] == 3
+
+
+def test_a_second_job_of_workers_without_their_name_ends_the_run(runs: Namespace) -> None:
+    runs.wait("the run ended", lambda: runs.ended("no-name") == "Failed")
+    said = "".join(log(runs, f"no-name-more-0-{index}") for index in (0, 1))  # the first that fails stops the other
+    assert re.search(r"the hostname 'no-name-more-0-[01]' is not JOB-node-0-INDEX: which worker is this\?", said)
+
+
+def test_a_second_job_of_workers_is_a_cluster_of_its_own(runs: Namespace) -> None:
+    runs.complete("own-cluster-sound")
+    for name in ("node", "more-node"):
+        names = [f"own-cluster-sound-{name}-0-{index}" for index in (0, 1)]
+        cluster = ", ".join(f"{each}.own-cluster-sound.{runs.name}.svc.{model.DOMAIN}:12345" for each in names)
+        assert all(f"starting worker {index} of 2: {cluster}\n" in log(runs, each) for index, each in enumerate(names))
+
+
+def test_a_second_job_of_workers_waits_for_one_of_its_own(runs: Namespace) -> None:
+    runs.wait("it waits", lambda: "1 of 2 workers, waiting for index 1" in log(runs, "own-cluster-more-node-0-0"))
+    runs.wait("the other Job is done", lambda: done(runs, "own-cluster", "node") == 1)
+    assert runs.ended("own-cluster") == ""
 
 
 def test_a_run_of_no_nodes_is_complete_at_once(runs: Namespace) -> None:
@@ -244,6 +289,13 @@ def starts_of(runs: Namespace, prefix: str) -> set[str]:
     """The pods of that prefix of which a container was started."""
     names = {event["involvedObject"]["name"] for event in runs.items("events", "--field-selector=reason=Started")}
     return {name for name in names if name.startswith(prefix)}
+
+
+def log(runs: Namespace, pod: str) -> str:
+    """What the container of a pod has written; the pod's name is given without its random end."""
+    names = [each["metadata"]["name"] for each in runs.items("pods") if each["metadata"]["name"].startswith(f"{pod}-")]
+    started = [each for each in names if any(event.startswith("Started") for event in runs.events(each))]
+    return "".join(runs.kubectl("logs", each, "--tail=-1") for each in started)
 
 
 def addresses(runs: Namespace, service: str) -> set[str]:

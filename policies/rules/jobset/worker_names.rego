@@ -16,6 +16,7 @@
 #   - "lab: tests/lab/test_runs_left_alone.py::test_in_the_network_of_its_node_a_worker_has_the_nodes_name"
 #   - "lab: tests/lab/test_runs_left_alone.py::test_the_dns_of_the_node_knows_no_worker"
 #   - "lab: tests/lab/test_runs_left_alone.py::test_a_worker_of_another_name_does_not_know_who_it_is"
+#   - "lab: tests/lab/test_roles.py::test_a_second_job_of_workers_without_their_name_ends_the_run"
 #   - "source: kubernetes pkg/kubelet/network/dns/dns.go"
 #   - "source: kubernetes pkg/kubelet/kuberuntime/kuberuntime_sandbox.go"
 #   fix: "Leave hostNetwork and dnsPolicy out, and call the replicatedJob of the workers `node`."

@@ -3,7 +3,7 @@
 # description: |
 #   TF_NUM_WORKERS tells each worker how many there are. Where it is above numNodes, all wait for workers that never come;
 #   where it is below, some are left out and find no place in the cluster. A patch that changes numNodes easily
-#   misses it.
+#   misses it. tfrun counts the pods of a worker's own Job: a second Job that it starts is a cluster of its own.
 # related_resources:
 # - ref: https://www.tensorflow.org/guide/distributed_training#setting_up_the_tf_config_environment_variable
 #   description: every worker lists all workers
@@ -12,6 +12,8 @@
 #   - "workers wait for others that never come"
 #   seen:
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_with_a_number_above_the_workers_all_wait_for_one_that_never_comes"
+#   - "lab: tests/lab/test_roles.py::test_a_second_job_of_workers_is_a_cluster_of_its_own"
+#   - "lab: tests/lab/test_roles.py::test_a_second_job_of_workers_waits_for_one_of_its_own"
 #   - "lab: tests/training/test_supervision.py::test_a_missing_worker_ends_all_with_one_line"
 #   severity: error
 #   fix: |
@@ -27,20 +29,29 @@ package rules.trainer.worker_count
 
 import data.lib
 import data.lib.environment
+import data.lib.roles
 
 report contains object.union(environment.finding(g, variable, message), severity(g.workload)) if {
 	some g in lib.tensorflow_pods
 	some i, _ in lib.containers(g)
 	variable := environment.variable(g, i, "TF_NUM_WORKERS")
-	size := workers(g.workload)
+	size := workers(g)
 	trim_space(variable.value) != sprintf("%d", [size])
 	message := differ(variable.value, size)
 }
 
-# Those of the trainer's Job, where it is labelled: tfrun counts no others.
-workers(w) := lib.gang_size(w) if not trained(w)
+# tfrun counts the pods of the worker's own Job: each Job that it starts is a cluster of its own.
+workers(g) := g.pod.count if roles.under_tfrun(g)
 
-workers(w) := sum([p.count | some p in w.pods; p.trainer]) if trained(w)
+workers(g) := lib.gang_size(g.workload) if {
+	not roles.under_tfrun(g)
+	not trained(g.workload)
+}
+
+workers(g) := sum([p.count | some p in g.workload.pods; p.trainer]) if {
+	not roles.under_tfrun(g)
+	trained(g.workload)
+}
 
 trained(w) if {
 	some p in w.pods

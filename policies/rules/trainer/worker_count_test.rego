@@ -37,13 +37,44 @@ test_fail_one_node_waits_for_two if {
 	report == {finding(0, "2", 1, "error")} with input as with_env(fixture.single, [workers("2")])
 }
 
-# tfrun counts the pods of the trainer's Job.
+beside(name, count, changes) := json.patch(with_env(fixture.trainjob, [workers("2")]), array.concat(
+	[
+		{"op": "add", "path": "/workloads/0/jobset/spec/replicatedJobs/-", "value": fixture.job(name, count)},
+		{"op": "add", "path": "/workloads/0/pods/-", "value": fixture.pods(name, 1, count)},
+	],
+	changes,
+))
+
+# The workers are those of the trainer's Job.
 test_success_a_job_beside_the_trainer if {
-	document := json.patch(with_env(fixture.trainjob, [workers("2")]), [
-		{"op": "add", "path": "/workloads/0/jobset/spec/replicatedJobs/-", "value": fixture.job("chief", 1)},
-		{"op": "add", "path": "/workloads/0/pods/-", "value": fixture.pods("chief", 1, 1)},
+	report == set() with input as beside("chief", 1, [])
+}
+
+# tfrun counts the pods of the worker's own Job.
+under_tfrun(count, number) := beside("more-node", count, [
+	{"op": "add", "path": sprintf("%s/command", [second]), "value": ["tfrun", "python3", "train.py"]},
+	{"op": "add", "path": sprintf("%s/env", [second]), "value": [workers(number)]},
+])
+
+second := "/workloads/0/jobset/spec/replicatedJobs/1/template/spec/template/spec/containers/0"
+
+test_fail_a_cluster_of_its_own_that_lacks_workers if {
+	{found.message | some found in report} == {message("2", 1)} with input as under_tfrun(1, "2")
+}
+
+test_success_a_cluster_of_its_own if {
+	report == set() with input as under_tfrun(2, "2")
+	report == set() with input as under_tfrun(3, "3")
+}
+
+# Those that tfrun starts train side by side, one alone and three together.
+test_success_jobs_of_a_jobset if {
+	report == set() with input as json.patch(fixture.jobset, [change |
+		some at, number in ["1", "3"]
+		container := sprintf("/workloads/0/jobset/spec/replicatedJobs/%d/template/spec/template/spec/containers/0", [at])
+		some field, value in {"command": ["tfrun", "python3", "train.py"], "env": [workers(number)]}
+		change := {"op": "add", "path": sprintf("%s/%s", [container, field]), "value": value}
 	])
-	report == set() with input as document
 }
 
 test_fail_jobset if {
