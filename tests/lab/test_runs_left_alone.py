@@ -35,6 +35,7 @@ ENDED_BY_RULE = [
 ]
 VOLCANO: dict[str, Any] = {"overlay": "no-ib-volcano", "run": {"queue": None}}
 ELSEWHERE = "managedBy: kueue.x-k8s.io/multikueue"
+POLICIES = {"torch": "PET_NNODES", "jax": "JAX_NUM_PROCESSES", "xgboost": "DMLC_NUM_WORKER", "mpi": ""}  # and a variable of each
 pytestmark = pytest.mark.lab
 
 FAULTS = {
@@ -99,6 +100,15 @@ FAULTS = {
         rules={"trainer/fields-used"},
         edits=[(NUMBER, f"{NUMBER}    numProcPerNode: 4\n")],
     ),
+    **{
+        policy: Fault(
+            rules={"trainer/no-framework-policy"},
+            edits=[("  mlPolicy:\n", f"  mlPolicy:\n    {policy}: {{}}\n")],
+            script="",
+            **VOLCANO,
+        )
+        for policy in (*POLICIES, "flux")
+    },
     "other-cluster": Fault(
         rules={"run/started"},
         edits=[(SPEC, SPEC.replace("spec:\n", f"spec:\n  {ELSEWHERE}\n"))],
@@ -208,6 +218,20 @@ def test_nothing_comes_of_the_number_of_processes(runs: Namespace) -> None:
     runs.wait("both JobSets", lambda: bool(jobset(runs, "processes") and jobset(runs, "processes-sound")))
     sound = json.loads(json.dumps(container(runs, "processes-sound")).replace("processes-sound", "processes"))
     assert container(runs, "processes") == sound
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_another_frameworks_policy_adds_what_that_one_needs_and_the_workers_train(name: str, runs: Namespace) -> None:
+    runs.complete(name)
+    names = [each["name"] for each in container(runs, name)["env"]]
+    assert POLICIES[name] in names or (name == "mpi" and "mpi-ssh-auth" in str(container(runs, name)["volumeMounts"]))
+    assert "TF_CONFIG" not in names
+
+
+def test_the_policy_of_flux_takes_the_command(runs: Namespace) -> None:
+    runs.wait("the JobSet", lambda: bool(jobset(runs, "flux")))
+    assert container(runs, "flux")["command"][:2] == ["/bin/bash", "/etc/flux-config/entrypoint.sh"]
+    runs.kubectl("delete", "trainjob", "flux", "--wait=false")  # it would fetch an image that is not here
 
 
 def test_a_run_of_another_manager_is_left_alone(runs: Namespace) -> None:
