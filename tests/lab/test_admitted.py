@@ -13,7 +13,7 @@ import pytest
 from gate.evaluate import Evaluator
 from tests.lab.conftest import Cluster, present
 from tests.lab.live import Manifest, Namespace, surroundings
-from tests.lab.test_gate_and_cluster import GPU_LIMIT, REQUESTS, Fault, made, queued, together
+from tests.lab.test_gate_and_cluster import GPU_LIMIT, HOLD, REQUESTS, Fault, made, queued, together
 from tests.lab.test_nodes import admitted, unscheduled
 from tests.lab.test_queues import said as why
 from tests.lab.test_roles import found, jobs
@@ -44,6 +44,14 @@ FAULTS = {
         overlay="no-ib-volcano",
         run={"queue": None},
     ),
+    "under-range": Fault(
+        rules={"resources/limit-range"},
+        edits=[(REQUESTS, REQUESTS.replace("128Mi", "32Mi")), (LIMIT, LIMIT.replace("128Mi", "32Mi"))],
+    ),
+    "over-ratio": Fault(
+        rules={"resources/limit-range"},
+        edits=[(LIMIT, LIMIT.replace("128Mi", "512Mi"))],
+    ),
     "one-pod": Fault(
         rules={"pods/shared-claim"},
         edits=[("claimName: checkpoints", "claimName: of-one-pod")],
@@ -68,7 +76,8 @@ FAULTS = {
 def limits(namespace: str) -> list[Manifest]:
     """A quota and a range that no run here meets but those with a fault."""
     quota = {"hard": {"requests.nvidia.com/gpu": "1"}}
-    ranges = {"limits": [{"type": "Container", "max": {"memory": "1Gi"}}]}
+    bounds = {"max": {"memory": "1Gi"}, "min": {"memory": "64Mi"}, "maxLimitRequestRatio": {"memory": "2"}}
+    ranges = {"limits": [{"type": "Container", **bounds}]}
     head = {"apiVersion": "v1", "metadata": {"name": "share", "namespace": namespace}}
     return [{**head, "kind": "ResourceQuota", "spec": quota}, {**head, "kind": "LimitRange", "spec": ranges}]
 
@@ -113,6 +122,32 @@ def test_above_the_quota_of_its_namespace_one_worker_holds_its_gpu_and_the_other
     assert len(runs.pods("over-share")) == 1
 
 
+COUNTED = {  # what a quota counts: how much it allows, how many pods are made of two, and what is said
+    "pods": ("1", 1, "exceeded quota: share, requested: pods=1, used: pods=1, limited: pods=1"),
+    "limits.memory": ("200Mi", 1, "exceeded quota: share, requested: limits.memory=128Mi"),
+    "count/jobs.batch": ("0", 0, "exceeded quota: share, requested: count/jobs.batch=1"),
+}
+
+
+@pytest.mark.parametrize("counted", COUNTED)
+def test_above_another_quota_of_its_namespace_a_run_is_made_in_part_or_not(
+    counted: str, cluster: Cluster, request: pytest.FixtureRequest, tmp_path: Path, opa: Evaluator
+) -> None:
+    allowed, pods, reason = COUNTED[counted]
+
+    def objects(namespace: str, amount: str = allowed) -> list[Manifest]:
+        quota, _ = limits(namespace)
+        quota["spec"]["hard"] = {counted: amount}
+        return [quota, *made("counted", namespace, of=Fault(rules=set(), script=HOLD))]
+
+    sound, fault = (found(objects("somewhere", amount), tmp_path / amount, opa) for amount in ("100Gi", allowed))
+    assert fault - sound == {"resources/namespace-quota"}
+    with together(cluster, request, objects) as namespace:
+        namespace.wait("the reason", lambda: reason in said(namespace, "counted") + str(namespace.events("counted")))
+        assert admitted(namespace, "counted")
+        assert len(namespace.pods("counted")) == pods
+
+
 def test_a_quota_of_what_a_container_does_not_say_takes_no_pod(
     cluster: Cluster, request: pytest.FixtureRequest, tmp_path: Path, opa: Evaluator
 ) -> None:
@@ -129,10 +164,17 @@ def test_a_quota_of_what_a_container_does_not_say_takes_no_pod(
         assert namespace.pods("unlimited") == []
 
 
-def test_a_container_above_the_range_of_its_namespace_is_not_admitted(runs: Namespace) -> None:
-    runs.wait("the reason", lambda: "resources didn't satisfy LimitRange constraints" in why(runs, "over-range"))
-    assert not admitted(runs, "over-range")
-    assert runs.pods("over-range") == []
+@pytest.mark.parametrize("name", ["over-range", "under-range"])
+def test_a_container_out_of_the_range_of_its_namespace_is_not_admitted(name: str, runs: Namespace) -> None:
+    runs.wait("the reason", lambda: "resources didn't satisfy LimitRange constraints" in why(runs, name))
+    assert not admitted(runs, name)
+    assert runs.pods(name) == []
+
+
+def test_a_container_out_of_the_ratio_of_its_namespace_is_admitted_and_not_made(runs: Namespace) -> None:
+    runs.wait("the reason", lambda: "memory max limit to request ratio per Container is 2" in said(runs, "over-ratio"))
+    assert admitted(runs, "over-ratio")
+    assert runs.pods("over-ratio") == []
 
 
 def test_a_container_above_the_range_of_its_namespace_is_not_made(runs: Namespace) -> None:

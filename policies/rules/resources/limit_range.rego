@@ -2,7 +2,8 @@
 # title: A run keeps the LimitRanges of its namespace
 # description: |
 #   The API server refuses a pod of which a container, or the whole, asks for more or less than a LimitRange of its
-#   namespace allows: its Job makes none. Kueue reads the same before and leaves the Workload pending for ever.
+#   namespace allows: its Job makes none. Kueue reads the same before and leaves the Workload pending for ever; of a ratio,
+#   and of a pod's limits, it takes no notice, so that such a run is admitted and holds its quota without a pod.
 # related_resources:
 # - ref: https://kubernetes.io/docs/concepts/policy/limit-range/
 #   description: what a LimitRange limits
@@ -12,7 +13,8 @@
 #   - "resources didn't satisfy LimitRange constraints"
 #   seen:
 #   - "lab: tests/lab/test_admitted.py::test_a_container_above_the_range_of_its_namespace_is_not_made"
-#   - "lab: tests/lab/test_admitted.py::test_a_container_above_the_range_of_its_namespace_is_not_admitted"
+#   - "lab: tests/lab/test_admitted.py::test_a_container_out_of_the_range_of_its_namespace_is_not_admitted"
+#   - "lab: tests/lab/test_admitted.py::test_a_container_out_of_the_ratio_of_its_namespace_is_admitted_and_not_made"
 #   - "source: kubernetes plugin/pkg/admission/limitranger/admission.go"
 #   - "source: kueue pkg/workload/resources.go"
 #   - "source: kueue pkg/util/limitrange/limitrange.go"

@@ -13,6 +13,7 @@
 #   - "pods are forbidden: failed quota: must specify limits.memory"
 #   seen:
 #   - "lab: tests/lab/test_admitted.py::test_above_the_quota_of_its_namespace_one_worker_holds_its_gpu_and_the_other_is_never_made"
+#   - "lab: tests/lab/test_admitted.py::test_above_another_quota_of_its_namespace_a_run_is_made_in_part_or_not"
 #   - "lab: tests/lab/test_admitted.py::test_a_quota_of_what_a_container_does_not_say_takes_no_pod"
 #   - "source: kubernetes pkg/quota/v1/evaluator/core/pods.go"
 #   - "source: kubernetes staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go"
