@@ -20,6 +20,7 @@ from tests.lab.test_roles import found, jobs
 
 LIMIT = "      limits:\n        memory: 128Mi"
 LARGE = [(REQUESTS, REQUESTS.replace("128Mi", "2Gi")), (LIMIT, LIMIT.replace("128Mi", "2Gi"))]
+DEVICE = "\n        rdma/hca_shared_devices_a: '1'"
 NEVER = "                restartPolicy: Never\n"
 TEMPLATE = "template:\n              spec:\n                auto"
 AWAY = {
@@ -63,6 +64,11 @@ FAULTS = {
     "no-class": Fault(
         rules={"refs/objects-exist"},
         edits=[(NEVER, f"{NEVER}                priorityClassName: urgnet\n")],
+    ),
+    "other-device": Fault(
+        rules={"infiniband/as-the-cluster"},
+        edits=[(REQUESTS, f"{REQUESTS}{DEVICE}"), (LIMIT, f"{LIMIT}{DEVICE}")],
+        run={"queue": None},  # which Kueue would not admit
     ),
     "apart": Fault(
         rules={"nodes/gang-fits"},
@@ -205,6 +211,11 @@ def test_pods_that_keep_one_another_away_have_a_node_each(runs: Namespace) -> No
     runs.wait("the scheduler has looked", lambda: unscheduled(runs, "apart", "didn't match pod anti-affinity rules"))
     assert admitted(runs, "apart")
     assert sorted(pod["status"]["phase"] for pod in runs.pods("apart")) == ["Pending", "Running"]
+
+
+def test_pods_that_ask_for_another_clusters_device_stay_pending(runs: Namespace) -> None:
+    runs.wait("the scheduler has looked", lambda: unscheduled(runs, "other-device", "Insufficient rdma/hca_shared_devices_a"))
+    assert [pod["status"]["phase"] for pod in runs.pods("other-device")] == ["Pending", "Pending"]
 
 
 def said(runs: Namespace, run: str) -> str:

@@ -2,9 +2,9 @@
 # title: InfiniBand is asked for as the cluster has it
 # description: |
 #   Device resource, devices per pod and network differ from cluster to cluster; only the cluster's own names lead to a
-#   device. Pods that ask for another resource, or for any on a cluster without InfiniBand, stay Pending; with another
-#   network, or one of another namespace, they stay in ContainerCreating. GPUs of several nodes that ask for no device where
-#   the nodes have one train over the slower network, and nothing says so.
+#   device. Pods that ask for another resource, or for any on a cluster without InfiniBand, stay Pending; with a network that
+#   does not exist in its namespace they stay in ContainerCreating, and with another one the device has no interface. GPUs of
+#   several nodes that ask for no device where the nodes have one train over the slower network, and nothing says so.
 # related_resources:
 # - ref: https://github.com/k8snetworkplumbingwg/multus-cni/issues/1479
 # - ref: https://github.com/NVIDIA/nccl/issues/676
@@ -13,6 +13,7 @@
 #   symptoms:
 #   - "Using network Socket on nodes with InfiniBand"
 #   seen:
+#   - "lab: tests/lab/test_admitted.py::test_pods_that_ask_for_another_clusters_device_stay_pending"
 #   - "lab: tests/lab/test_training.py::test_more_devices_than_the_node_has_are_waited_for"
 #   severity: error
 #   needs: cluster

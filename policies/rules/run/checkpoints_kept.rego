@@ -64,13 +64,14 @@ report contains lib.in_workload(f.g.workload, path, message) if {
 	message := sprintf("checkpoints go to %s on the volume %s, which is mounted readOnly: none can be written", [f.value, mounted(f).mount.name])
 }
 
-# A volume that is made for such a claim is read-only; of one that is already there it is not certain.
+# Kubernetes itself keeps nobody from writing: the mode is for the driver, which may mount read-only or refuse to make such a
+# volume. One that is there already may be mounted as it likes.
 report contains object.union(claims.finding(f.g.workload, claim, message), certainty(claim)) if {
 	some f in folders
 	some claim in claims.of(f.g)
 	claim.volume == mounted(f).mount.name
 	claims.only(claim, "ReadOnlyMany")
-	message := sprintf("checkpoints go to %s on the claim %s, which is ReadOnlyMany: none can be written", [f.value, claim.name])
+	message := sprintf("checkpoints go to %s on the claim %s, which is ReadOnlyMany: a volume that its driver gives for reading", [f.value, claim.name])
 }
 
 what_follows(g) := sprintf("each restart of %s %s (maxRestarts %d) trains from the beginning", [

@@ -63,7 +63,7 @@ test_fail_read_only_volume if {
 	report == found with input as saving(fixture.trainjob, "/kept/run", {"persistentVolumeClaim": {"claimName": "birds", "readOnly": true}})
 }
 
-read_only_claim := fixture.at(3, ["spec", "accessModes"], "checkpoints go to /kept/run on the claim birds, which is ReadOnlyMany: none can be written")
+read_only_claim := fixture.at(3, ["spec", "accessModes"], "checkpoints go to /kept/run on the claim birds, which is ReadOnlyMany: a volume that its driver gives for reading")
 
 test_fail_read_only_claim if {
 	report == {read_only_claim} with input as with_claim(saving(fixture.trainjob, "/kept/run", claim), {"accessModes": ["ReadOnlyMany"]})
