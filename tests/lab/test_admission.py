@@ -118,6 +118,20 @@ def test_every_run_is_admitted_and_a_privileged_one_is_not(name: str, server: Se
     server.namespace.wait("admitted and refused", lambda: server.refusals([*estate, *taken]) == expected)
 
 
+def test_a_policy_whose_list_is_longer_lets_in_what_the_cluster_does_not_have(server: Server) -> None:
+    policies, bindings = shared.policies(ROOT / "clusters" / "lab" / "admission")
+    run = copy.deepcopy(next(each for each in shared.estate("lab") if each["kind"] == "TrainJob"))
+    (job,) = run["spec"]["runtimePatches"][0]["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
+    job["template"]["spec"]["template"]["spec"]["serviceAccountName"] = "reader"
+    server.install(policies, bindings)
+    server.namespace.wait("it is refused", lambda: server.refusals([run]) == ["run/allowed-overrides"])
+    (policy,) = (each for each in policies if each["metadata"]["name"] == "training-run-overrides")
+    (accounts,) = (each for each in policy["spec"]["variables"] if each["name"] == "serviceAccounts")
+    accounts["expression"] = '["reader"]'  # and clusters/lab/cluster.yaml has none
+    server.install(policies, bindings)
+    server.namespace.wait("it is let in", lambda: server.refusals([run]) == [""])
+
+
 def test_a_run_is_queued_and_trained_and_nobody_forges_its_runtime(server: Server) -> None:
     """Trainer's snapshot and JobSet and Kueue's changes of the TrainJob pass the policies."""
     server.install(*shared.policies(ROOT / "clusters" / "lab" / "admission"))
