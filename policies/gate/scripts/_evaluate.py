@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
+import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from gate.scripts._values import (
     RANK,
     SAME,
     UNKNOWN,
+    WORKERS,
     Branch,
     Call,
     Class,
@@ -34,7 +36,10 @@ from gate.scripts._values import (
     element_of,
     extended,
     is_constant,
+    is_of_workers,
+    of_workers,
     parts,
+    question,
     renewed,
     taint_of,
     truth,
@@ -55,6 +60,7 @@ class Evaluator:
         self.path: Path = ()
         self.scopes: list[bool | None] = []  # the strategies' scopes that are entered: of our strategy, or not known
         self.ended = False  # the program has left through sys.exit
+        self.returned: list[tuple[Value, Path]] = []  # by the function that is entered
         self.environment: dict[str, Value] = {}  # what the script itself has set
         self.compiled: set[ast.AST] = set()  # by tf.function
         self.defaults: dict[ast.AST, dict[str, Value]] = {}
@@ -85,6 +91,16 @@ class Evaluator:
         finally:
             self.path = before
 
+    def aside(self, run: Callable[[Scope], object], scope: Scope) -> None:
+        """Runs what a job of several workers does not do. Its events are marked, and nothing else of it stays."""
+        before = len(self.events)
+        path, scopes, environment, returned = self.path, list(self.scopes), dict(self.environment), list(self.returned)
+        try:
+            run(scope.copy())
+        finally:
+            self.events[before:] = [dataclasses.replace(event, alone=True) for event in self.events[before:]]
+        self.path, self.scopes, self.environment, self.returned, self.ended = path, scopes, environment, returned, False
+
     def enter(self, function: Function, call: Call) -> Value:
         raise NotImplementedError
 
@@ -97,8 +113,9 @@ class Evaluator:
             return handler(node, scope)
         return renewed(SAME, taint=taint_of([self.evaluate(child, scope) for child in _children(node)]))
 
-    def branch(self, node: ast.AST, arm: int, test: Value, source: ast.AST, lasts: str = "") -> Branch:
-        return Branch(node=id(node), arm=arm, test=as_test(test), source=ast.unparse(source), lasts=lasts)
+    def branch(self, node: ast.AST, arm: int, test: Value, source: ast.expr, lasts: str = "", *, one_of_several: bool = False) -> Branch:
+        asks = None if one_of_several else question(source, arm)
+        return Branch(node=id(node), arm=arm, test=as_test(test), source=ast.unparse(source), asks=asks, lasts=lasts)
 
     # Names and literals
 
@@ -181,6 +198,8 @@ class Evaluator:
     def _ifexp(self, node: ast.IfExp, scope: Scope) -> Value:
         test = self.evaluate(node.test, scope)
         known = truth(test)
+        if is_of_workers(test):
+            self.aside(lambda other: self.evaluate(node.orelse if known else node.body, other), scope)
         if known is not None:
             return self.evaluate(node.body if known else node.orelse, scope)
         arms = []
@@ -208,7 +227,9 @@ class Evaluator:
         if isinstance(node.op, ast.Not):
             known = truth(value)
             tested = as_test(value)
-            return constant(not known) if known is not None else Value(taint=tested.taint, rank=tested.rank)
+            if known is not None:
+                return renewed(constant(not known), name=WORKERS if is_of_workers(value) else "")
+            return Value(taint=tested.taint, rank=tested.rank)
         if isinstance(node.op, ast.USub) and value.kind == "constant" and isinstance(value.data, int | float):
             return constant(-value.data)
         return Value(taint=value.taint, rank=value.rank)
@@ -237,6 +258,9 @@ class Evaluator:
             return SAME  # whether there is one at all
         if len(sides) == 2 and sides[0].is_made(*DEVICES) and is_constant(sides[1], 0) and isinstance(node.ops[0], ast.Gt | ast.NotEq):
             return constant(True)
+        several = of_workers(sides, node.ops[0])
+        if several is not None:
+            return renewed(constant(several), name=WORKERS)
         if len(sides) == 2 and all(side.kind == "constant" for side in sides) and isinstance(node.ops[0], ast.Eq | ast.NotEq):
             return constant((sides[0].data == sides[1].data) == isinstance(node.ops[0], ast.Eq))
         texts = {option.data for side in sides for option in side.options() if option.kind == "constant" and isinstance(option.data, str)}
@@ -304,7 +328,9 @@ class Evaluator:
         results = []
         for arm, option in enumerate(target.options()):
             chosen = (
-                [self.branch(node, arm, Value(taint=target.taint, rank=True), node.func)] if target.kind == "choice" and target.rank else []
+                [self.branch(node, arm, Value(taint=target.taint, rank=True), node.func, one_of_several=True)]
+                if target.kind == "choice" and target.rank
+                else []
             )
             with self.under(*chosen):
                 results.append(self.apply(option, call))

@@ -144,6 +144,8 @@ def _builtin(tracer: Evaluator, name: str, call: Call) -> Value | None:
         case "builtins.isinstance" | "builtins.hasattr" | "builtins.callable" | "builtins.len" | "builtins.print":
             if first.is_made(*DEVICES):
                 return first
+            if name == "builtins.len" and first.kind == "tfconfig" and first.name == "workers":
+                return Value(kind="workers", taint=Taint.SAME)
             return Value(taint=Taint.SAME if first.kind in ("environ", "tfconfig") else first.taint)
         case "functools.partial" if first.kind == "function":
             function: Function = first.data
@@ -233,12 +235,14 @@ def attribute(base: Value, name: str) -> Value:
             return Value(kind="made", name="resolver", data=Call(), taint=Taint.SAME)
         case "strategy" if name == "extended":
             return Value(kind="made", name="extended", data=Call(), taint=Taint.SAME)
-        case "strategy" if name in ("num_replicas_in_sync",):
-            return SAME
+        case "strategy" if name == "num_replicas_in_sync":
+            return Value(kind="workers", taint=Taint.SAME) if base.name == _names.STRATEGY else SAME
         case "made" if base.name == "resolver" and name in ("task_id", "task_type"):
             return RANK if name == "task_id" else KIND
         case "made" if base.name == "extended":
             own = name in ("should_checkpoint", "should_save_summary", "is_chief") or _names.says_rank(name.removeprefix("_"))
+            if name == "_num_workers":
+                return Value(kind="workers", taint=Taint.SAME)
             return KIND if own else RANK if name == "_id_in_cluster" else SAME
         case "made" if base.name.endswith(("parse_args", "parse_known_args")):
             return RANK if _names.says_rank(name) else Value(taint=Taint.SAME)
@@ -251,7 +255,10 @@ def attribute(base: Value, name: str) -> Value:
 
 def subscript(base: Value, key: Value) -> Value:
     if base.kind == "tfconfig":
-        if base.name in ("cluster",) or is_constant(key, "cluster"):
+        if base.name not in ("", "task"):
+            name = "workers" if base.name == "cluster" and is_constant(key, "worker") else "part"
+            return Value(kind="tfconfig", name=name, taint=Taint.SAME)
+        if is_constant(key, "cluster"):
             return Value(kind="tfconfig", name="cluster", taint=Taint.SAME)
         if is_constant(key, "task"):
             return Value(kind="tfconfig", name="task", taint=Taint.DIFFERS)
@@ -347,12 +354,18 @@ def _method_result(tracer: Evaluator, receiver: Value, name: str, call: Call) ->
             return subscript(receiver, first) if first.kind == "constant" and first.data in receiver.data else call.get(1) or UNKNOWN
         case "mapping", "setdefault" if first.kind == "constant" and len(call.args) > 1:
             return receiver.data.setdefault(first.data, call.args[1])  # type: ignore[no-any-return]
-        case "tfconfig", "get":
+        case "tfconfig", "get" | "job_tasks":
             return subscript(receiver, first)
+        case "tfconfig", "as_dict":
+            return receiver
+        case "tfconfig", "num_tasks" if is_constant(first, "worker"):
+            return Value(kind="workers", taint=Taint.SAME)
         case "dataset", _:
             found = _datasets.method(tracer, receiver, name, call)
             if found:
                 return found
+    if receiver.is_made("resolver") and name == "cluster_spec":
+        return Value(kind="tfconfig", name="cluster", taint=Taint.SAME)
     if receiver.is_made("resolver"):
         return RANK if name in ("get_task_id", "get_task_info") else SAME
     if receiver.kind in ("model", "object") or (receiver.kind == "made" and name in ("parse_args", "parse_known_args")):

@@ -30,7 +30,6 @@ from gate.scripts._values import (
     Function,
     Item,
     Object,
-    Path,
     Scope,
     Taint,
     Value,
@@ -39,6 +38,7 @@ from gate.scripts._values import (
     constant,
     element_of,
     extended,
+    is_of_workers,
     renewed,
     taint_of,
     truth,
@@ -64,8 +64,16 @@ def events(script: Script) -> tuple[Event, ...]:
         pass
     except RecursionError as error:
         raise GateError("is nested too deeply to be followed", file=script.file) from error
-    found = tuple(tracer.events)
-    return found if any(is_strategy(event) for event in found) else ()
+    strategies = [event for event in tracer.events if is_strategy(event) and not event.alone]
+    if not strategies:
+        return ()
+    return tuple(event if any(map(event.possible_at, strategies)) else dataclasses.replace(event, alone=True) for event in tracer.events)
+
+
+@functools.lru_cache(maxsize=4)
+def of_several(script: Script) -> tuple[Event, ...]:
+    """The events without those of a worker that is alone."""
+    return tuple(event for event in events(script) if not event.alone)
 
 
 def is_strategy(event: Event) -> bool:
@@ -88,7 +96,6 @@ class Tracer(Evaluator):
         self.caught = 0  # the blocks with an `except` that are entered
         self.reached: set[ast.AST] = set()
         self.defined: dict[ast.AST, Function] = {}
-        self.returned: list[tuple[Value, Path]] = []
 
     def run(self, tree: ast.Module) -> None:
         self.block(tree.body, Scope())
@@ -313,11 +320,13 @@ class Tracer(Evaluator):
     def _do_if(self, node: ast.If, scope: Scope) -> str:
         test = self.evaluate(node.test, scope)
         known = truth(test)
+        if is_of_workers(test):
+            self.aside(lambda other: self.block(node.orelse if known else node.body, other), scope)
         if known is not None:
             return self.block(node.body if known else node.orelse, scope)
         return self._arms(node, [node.body, node.orelse], test, node.test, scope)
 
-    def _arms(self, node: ast.AST, arms: Sequence[Sequence[ast.stmt]], test: Value, source: ast.AST, scope: Scope) -> str:
+    def _arms(self, node: ast.AST, arms: Sequence[Sequence[ast.stmt]], test: Value, source: ast.expr, scope: Scope) -> str:
         """Takes every arm from the same start, then knows what all of them leave behind."""
         start = dict(scope.names)
         ends: list[dict[str, Value]] = []
@@ -325,7 +334,7 @@ class Tracer(Evaluator):
         for arm, statements in enumerate(arms):
             scope.names.clear()
             scope.names.update(start)
-            with self.under(self.branch(node, arm, test, source)):
+            with self.under(self.branch(node, arm, test, source, one_of_several=isinstance(node, ast.Match))):
                 flows.append(self.block(statements, scope))
             ends.append(dict(scope.names))
         going = [arm for arm, flow in enumerate(flows) if not flow]
@@ -338,7 +347,7 @@ class Tracer(Evaluator):
             lasts = min((flow for flow in flows if flow), key=_LASTING.index)
             if lasts == "failure":
                 return ""  # who comes this far is not decided by it: a worker that fails ends the run
-            self.path += (self.branch(node, going[0], test, source, lasts),)
+            self.path += (self.branch(node, going[0], test, source, lasts, one_of_several=isinstance(node, ast.Match)),)
         return ""
 
     def _do_match(self, node: ast.Match, scope: Scope) -> str:

@@ -9,14 +9,33 @@ from __future__ import annotations
 import ast
 import dataclasses
 import enum
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 # What a job that trains on several workers has, so that a list of them is not empty.
 DEVICES = ("tensorflow.config.list_physical_devices", "tensorflow.config.experimental.list_physical_devices")
 
+WORKERS = "the number of workers"
 PRODUCT, QUOTIENT = "operator.mul", "operator.floordiv"
 _LARGEST = 2**62
+_COMPARES: Mapping[type[ast.cmpop], Callable[[int, int], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_NOT: Mapping[Callable[[int, int], bool], Callable[[int, int], bool]] = {
+    operator.eq: operator.ne,
+    operator.ne: operator.eq,
+    operator.lt: operator.ge,
+    operator.ge: operator.lt,
+    operator.gt: operator.le,
+    operator.le: operator.gt,
+}
+_OPPOSITES: Mapping[type[ast.cmpop], ast.cmpop] = {ast.NotEq: ast.Eq(), ast.IsNot: ast.Is(), ast.NotIn: ast.In()}
 
 
 class Taint(enum.IntEnum):
@@ -35,7 +54,8 @@ class Value:
     constant (data: the value), library (name: dotted name), made (name: what was called, data: Call), function
     (data: Function), class (data: Class), object (data: Object), model (data: Model), dataset (data: Dataset),
     strategy (name), scope (data: the strategy), items (data: list of Item), mapping (data: dict), choice (data: tuple of
-    values), method (name, data: its receiver), environ (name: the variable), tfconfig (name: the part of it), unknown.
+    values), method (name, data: its receiver), environ (name: the variable), tfconfig (name: the part of it), workers (how
+    many there are), unknown. A constant of the name WORKERS is what a test of their number says where there are several.
 
     `rank` marks the worker's own index or type and what is decided by it; `text` is the known beginning of a string.
     """
@@ -72,6 +92,23 @@ def constant(value: object) -> Value:
 
 def is_constant(value: Value, wanted: object) -> bool:
     return value.kind == "constant" and type(value.data) is type(wanted) and value.data == wanted
+
+
+def of_workers(sides: Sequence[Value], op: ast.cmpop) -> bool | None:
+    """Whether a comparison of the number of workers with a whole number holds for every number from two on, or for none."""
+    if len(sides) != 2 or {sides[0].kind, sides[1].kind} != {"workers", "constant"}:
+        return None
+    limit = number(sides[0] if sides[1].kind == "workers" else sides[1])
+    compare = _COMPARES.get(type(op))
+    if limit is None or compare is None:
+        return None
+    numbers = (2, max(limit, 2), max(limit, 2) + 1)
+    answers = {compare(each, limit) if sides[0].kind == "workers" else compare(limit, each) for each in numbers}
+    return answers.pop() if len(answers) == 1 else None
+
+
+def is_of_workers(value: Value) -> bool:
+    return value.kind == "constant" and value.name == WORKERS
 
 
 def taint_of(values: Iterable[Value]) -> Taint:
@@ -169,6 +206,11 @@ class Scope:
             scope = next((outer for outer in self.outer() if name in outer.names), list(self.outer())[-1])
         scope.names[name] = value
 
+    def copy(self) -> Scope:
+        """The same names, and lists and mappings of their own."""
+        own = {name: renewed(each, data=each.data.copy()) for name, each in self.names.items() if each.kind in ("items", "mapping")}
+        return Scope(names={**self.names, **own}, parent=self.parent, shared=self.shared)
+
     def outer(self) -> Iterator[Scope]:
         scope = self.parent
         while scope:
@@ -254,14 +296,27 @@ class Dataset:
         return self.unsharded or self.policy == "OFF" or (self.full and not by_file)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Question:
+    """What a test asks: whether a `subject`, as the script writes it, compares so with a whole number."""
+
+    subject: str
+    compare: Callable[[int, int], bool]
+    limit: int
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """One arm of a decision that was taken; `root` marks a function that nothing in the script calls."""
+    """One arm of a decision that was taken; `root` marks a function that nothing in the script calls.
+
+    `asks`: what holds in this arm, None for one of several arms.
+    """
 
     node: int
     arm: int
     test: Value = SAME
     source: str = ""
+    asks: Question | None = None
     root: bool = False
     lasts: str = ""  # after an early return or exit: until the end of the "loop", "try", "function" or "program"
 
@@ -306,7 +361,8 @@ class Event:
 
     `kind`: call (of a library's `name`), method (`name` of `receiver`), write or read (of the environment variable `name`),
     import, opaque (a call that cannot be followed). `scoped`: in a scope of the strategy (None: not known);
-    `origin`: where it stands, if not in the script itself but in a module that its line imports.
+    `origin`: where it stands, if not in the script itself but in a module that its line imports. `alone`: where it happens
+    no strategy over several workers is made.
     """
 
     kind: str
@@ -318,6 +374,7 @@ class Event:
     result: Value = UNKNOWN
     scoped: bool | None = None
     origin: str = ""
+    alone: bool = False
 
     def certain_at(self, later: Event) -> bool:
         """Whether it has happened for certain when `later` happens: every decision that leads here leads there, too."""
@@ -338,7 +395,29 @@ def same(one: Branch, other: Branch) -> bool:
 
 
 def apart(one: Branch, other: Branch) -> bool:
-    return one.arm != other.arm and _one_question(one, other)
+    return (one.arm != other.arm and _one_question(one, other)) or _exclude(one.asks, other.asks)
+
+
+def question(test: ast.expr, arm: int) -> Question:
+    """What holds in the first or the second arm of a decision: a test of anything else than a number asks whether it is true."""
+    compare: Callable[[int, int], bool] = operator.ne
+    limit = 0
+    match test:
+        case ast.UnaryOp(op=ast.Not()):
+            return question(test.operand, 1 - arm)
+        case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=int(value))]) if type(op) in _COMPARES:
+            test, compare, limit = left, _COMPARES[type(op)], int(value)
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _OPPOSITES:
+            test, compare = ast.Compare(left=left, ops=[_OPPOSITES[type(op)]], comparators=[right]), operator.eq
+    return Question(ast.unparse(test), _NOT[compare] if arm else compare, limit)
+
+
+def _exclude(one: Question | None, other: Question | None) -> bool:
+    """Whether no whole number answers both."""
+    if one is None or other is None or one.subject != other.subject:
+        return False
+    numbers = {limit + step for limit in (one.limit, other.limit) for step in (-1, 0, 1)}
+    return not any(one.compare(each, one.limit) and other.compare(each, other.limit) for each in numbers)
 
 
 def _one_question(one: Branch, other: Branch) -> bool:

@@ -43,7 +43,7 @@ _SAVE_FUNCTIONS = ("tensorflow.saved_model.save",)
 
 
 def faults(script: Script) -> Iterator[Finding]:
-    events = _trace.events(script)
+    events = _trace.of_several(script)
     seen = set()
     for event in events:
         found = [(kind, "", event.path) for kind in [_collective(event)] if kind]

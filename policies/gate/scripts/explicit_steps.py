@@ -46,7 +46,7 @@ _FIT = {"epochs": 3, "steps": 12, "validation_data": 7, "validation_steps": 13} 
 
 
 def faults(script: Script) -> Iterator[Finding]:
-    events = _trace.events(script)
+    events = _trace.of_several(script)
     seen = set()
     for event in events:
         for message, severity in _judge(event):

@@ -54,7 +54,12 @@ def faults(script: Script) -> Iterator[Finding]:
     listed, version = _version(script)
     if version is None:
         return
-    runs = [(event, family) for event in _keras.runs(events, "fit", "evaluate") for family in [_family(event.receiver, events)] if family]
+    runs = [
+        (event, family)
+        for event in _keras.runs(_trace.of_several(script), "fit", "evaluate")
+        for family in [_family(event.receiver, events)]
+        if family
+    ]
     if version < _KERAS_3:
         yield from _too_early_for_it(script, events, version)
     elif runs:

@@ -36,7 +36,7 @@ RULE = Rule(
 
 
 def faults(script: Script) -> Iterator[Finding]:
-    events = _trace.events(script)
+    events = _trace.of_several(script)
     seen = set()
     for number, event in enumerate(events):
         if event.kind != "method" or event.name != "fit" or event.line in seen or not _is_outside(event):

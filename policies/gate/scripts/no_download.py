@@ -45,7 +45,7 @@ def faults(script: Script) -> Iterator[Finding]:
         alone = any(branch.test.rank for branch in event.path)
         if what and not alone and event.line not in seen:
             seen.add(event.line)
-            decided = any(not branch.root and not branch.lasts for branch in event.path)
+            decided = event.alone or any(not branch.root and not branch.lasts for branch in event.path)
             yield event.line, f"{what} downloads data, in every pod of the job", "warning" if decided else severity
 
 

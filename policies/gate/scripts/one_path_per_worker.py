@@ -50,7 +50,7 @@ _FUNCTIONS = {
 
 
 def faults(script: Script) -> Iterator[Finding]:
-    events = _trace.events(script)
+    events = _trace.of_several(script)
     seen = set()
     for event, what, target, path, severity in _written(events):
         message = ""

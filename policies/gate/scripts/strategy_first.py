@@ -42,7 +42,7 @@ RULE = Rule(
 
 
 def faults(script: Script) -> Iterator[Finding]:
-    events = _trace.events(script)
+    events = _trace.of_several(script)
     strategies = [(number, event) for number, event in enumerate(events) if _trace.is_strategy(event)]
     seen: set[tuple[int, str]] = set()
     for number, event in enumerate(events):

@@ -42,7 +42,7 @@ _BY_NAME = ("get", "setdefault", "pop")  # of os.environ, where the name is a li
 def faults(script: Script) -> Iterator[Finding]:
     if not script.alone or _OTHERWISE.search(script.text) or not _all_in_sight(script.tree):
         return
-    made = [event for event in _trace.events(script) if _trace.is_strategy(event)]
+    made = [event for event in _trace.of_several(script) if _trace.is_strategy(event)]
     if made and not made[0].path:
         yield made[0].line, f"{script.alone} workers start the script and nothing tells them TF_CONFIG: each trains alone", None
 
