@@ -114,8 +114,7 @@ ignored(app, names) if {
 }
 
 ignored(_, names) if {
-	some config in lib.objects("", "ConfigMap")
-	config.metadata.name == "argocd-cm"
+	some config in lib.objects_named("", "ConfigMap", "argocd-cm")
 	some key in ["resource.customizations.ignoreDifferences.trainer.kubeflow.org_TrainJob", "resource.customizations.ignoreDifferences.all"]
 	yaml.is_valid(config.data[key])
 	covers(yaml.unmarshal(config.data[key]), names)

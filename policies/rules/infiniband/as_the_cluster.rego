@@ -142,8 +142,7 @@ part(g, number) if {
 
 # The namespaces that have a NetworkAttachmentDefinition of that name.
 known(name) := {object.get(o.metadata, "namespace", "") |
-	some o in lib.objects("k8s.cni.cncf.io", "NetworkAttachmentDefinition")
-	o.metadata.name == name
+	some o in lib.objects_named("k8s.cni.cncf.io", "NetworkAttachmentDefinition", name)
 } | {e.namespace | some e in input.cluster.external; e.kind == "NetworkAttachmentDefinition"; e.name == name}
 
 text(g) := lib.template(g).metadata.annotations[infiniband.annotation]

@@ -161,7 +161,7 @@ trains(app) if {
 
 # The project of an Application, where the input holds it.
 project(app) := found[0] if {
-	found := [manifest | some manifest in lib.objects(group, "AppProject"); manifest.metadata.name == app.spec.project]
+	found := [manifest | some manifest in lib.objects_named(group, "AppProject", app.spec.project)]
 	count(found) > 0
 }
 

@@ -11,8 +11,7 @@ of(g) := named(g) | made(g)
 
 named(g) := {{"volume": volume.name, "name": claim.metadata.name, "spec": claim.spec, "object": i, "path": path} |
 	some n, volume in lib.pod_spec(g).volumes
-	some i, claim in lib.objects("", "PersistentVolumeClaim")
-	claim.metadata.name == volume.persistentVolumeClaim.claimName
+	some i, claim in lib.objects_named("", "PersistentVolumeClaim", volume.persistentVolumeClaim.claimName)
 	object.get(claim.metadata, "namespace", "") == g.workload.namespace
 	path := lib.pod_path(g, ["volumes", n, "persistentVolumeClaim", "claimName"])
 }

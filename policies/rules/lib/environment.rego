@@ -41,8 +41,7 @@ expanded(container, text) := strings.replace_n({sprintf("$(%s)", [name]): value 
 
 # A key of a ConfigMap in the workload's namespace.
 setting(g, name, key) := [{"value": value, "object": i, "path": ["data", key]} |
-	some i, manifest in lib.objects("", "ConfigMap")
-	manifest.metadata.name == name
+	some i, manifest in lib.objects_named("", "ConfigMap", name)
 	object.get(manifest.metadata, "namespace", "") == g.workload.namespace
 	value := manifest.data[key]
 ][0]

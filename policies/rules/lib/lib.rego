@@ -22,11 +22,25 @@ of_cluster(path, message) := {"facts": true, "path": path, "message": message}
 # --- objects ----------------------------------------------------------------------------------------------------
 
 # All objects of a kind in an API group ("" for core), as {index: manifest}.
-objects(group, kind) := {i: o |
-	some i, o in input.objects
-	o.kind == kind
-	api_group(o) == group
+objects(group, kind) := object.get(by_kind, [[group, kind]], {})
+
+# Those of one name, in every namespace.
+objects_named(group, kind, name) := object.get(by_name, [[group, kind, name]], {})
+
+# Comprehensions of this form are looked up in an index: OPA goes over many objects once, and not once for each of them.
+by_kind := {kind: found |
+	some kind in kinds
+	found := {i: input.objects[i] | some i; kinds[i] == kind}
 }
+
+by_name := {id: found |
+	some id in ids
+	found := {i: input.objects[i] | some i; ids[i] == id}
+}
+
+kinds := {i: [api_group(o), o.kind] | some i, o in input.objects}
+
+ids := {i: [api_group(o), o.kind, o.metadata.name] | some i, o in input.objects}
 
 api_group(object) := "" if not contains(object.apiVersion, "/")
 
@@ -42,8 +56,7 @@ title(object) := sprintf("%s/%s", [object.kind, object.metadata.name]) if not ob
 # Whether an object exists: in the target, beside it in its cluster, or outside the repository (`external`).
 # Of a cluster-scoped one (namespace "") a namespace that it wrongly carries is another rule's business.
 exists(group, kind, namespace, name) if {
-	some o in objects(group, kind)
-	o.metadata.name == name
+	some o in objects_named(group, kind, name)
 	namespace in {"", object.get(o.metadata, "namespace", "")}
 }
 
@@ -120,7 +133,9 @@ gang_size(workload) := sum([p.count | some p in workload.pods; p.tensorflow])
 tensorflow_pods := [{"workload": w, "pod": p} | some w in workloads; some p in w.pods; p.tensorflow]
 
 # Every pod template of every workload.
-all_pods := [{"workload": w, "pod": p} | some w in workloads; some p in w.pods]
+all_pods := [g | some w in workloads; some g in pods_of(w)]
+
+pods_of(workload) := [{"workload": workload, "pod": p} | workload.jobset != null; some p in workload.pods]
 
 # The replicatedJob that a pod template belongs to, the Job's spec, the pod template and its spec.
 replicated_job(g) := g.workload.jobset.spec.replicatedJobs[g.pod.replicatedJob]

@@ -24,7 +24,7 @@ labels(namespace) := object.union(
 	{"kubernetes.io/metadata.name": namespace},
 )
 
-manifests(namespace) := [o | some o in lib.objects("", "Namespace"); o.metadata.name == namespace]
+manifests(namespace) := [o | some o in lib.objects_named("", "Namespace", namespace)]
 
 known(_, "kubernetes.io/metadata.name")
 

@@ -64,8 +64,7 @@ named(peer, g) if {
 here(peer, _) if not peer.namespaceSelector
 
 here(peer, namespace) if {
-	some o in lib.objects("", "Namespace")
-	o.metadata.name == namespace
+	some o in lib.objects_named("", "Namespace", namespace)
 	perhaps(peer.namespaceSelector, object.union(object.get(o.metadata, "labels", {}), {"kubernetes.io/metadata.name": namespace}))
 }
 

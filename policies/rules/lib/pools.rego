@@ -220,3 +220,6 @@ another_fabric(resource) if {
 places(pool, g) := largest(pool) * per_node(pool, g)
 
 allocatable(pool, resource) := lib.quantity(object.get(pool.allocatable, resource, 0))
+
+# What all nodes of a pool have of a resource.
+all_of(pool, resource) := largest(pool) * allocatable(pool, resource)

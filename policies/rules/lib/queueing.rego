@@ -68,8 +68,7 @@ label_path(run) := ["metadata", "labels"] if not labelled(input.objects[run.obje
 # The run's LocalQueue, where it is in the input.
 local_queue_object(run) := [local |
 	name := local_queue(run)
-	some local in lib.objects("kueue.x-k8s.io", "LocalQueue")
-	local.metadata.name == name
+	some local in lib.objects_named("kueue.x-k8s.io", "LocalQueue", name)
 	object.get(local.metadata, "namespace", "") == run.namespace
 ][0]
 
@@ -77,8 +76,7 @@ local_queue_object(run) := [local |
 cluster_queue(run) := found[0] if {
 	local := local_queue_object(run)
 	found := [cluster_queue |
-		some cluster_queue in lib.objects("kueue.x-k8s.io", "ClusterQueue")
-		cluster_queue.metadata.name == local.spec.clusterQueue
+		some cluster_queue in lib.objects_named("kueue.x-k8s.io", "ClusterQueue", local.spec.clusterQueue)
 	]
 	count(found) > 0
 }

@@ -88,8 +88,7 @@ _lenders(member, queue, flavor, resource) := {name |
 }
 
 _cohort_limit(name, flavor, resource, field) := [lib.quantity(quota(c, flavor, resource)[field]) |
-	some c in lib.objects("kueue.x-k8s.io", "Cohort")
-	c.metadata.name == name
+	some c in lib.objects_named("kueue.x-k8s.io", "Cohort", name)
 ][0]
 
 # A cohort and all above it.
@@ -123,8 +122,7 @@ _below(name) := {other | some other, above in up; name in above}
 up := {name: _above(name) | some name in _names}
 
 _above(name) := {parent(c) |
-	some c in lib.objects("kueue.x-k8s.io", "Cohort")
-	c.metadata.name == name
+	some c in lib.objects_named("kueue.x-k8s.io", "Cohort", name)
 	parent(c) != ""
 }
 

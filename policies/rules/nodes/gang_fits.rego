@@ -62,7 +62,7 @@ report contains lib.in_workload(w, queueing.parallelism_path(queueing.largest(w,
 	every pod in w.pods { fits({"workload": w, "pod": pod}) }
 	some resource, needed in w.demand
 	lib.extended(resource)
-	there := sum([all_of(pool, resource) | some pool in input.cluster.nodes])
+	there := sum([pools.all_of(pool, resource) | some pool in input.cluster.nodes])
 	queueing.exceeds(needed, there)
 	message := sprintf("all pods together need %s, and the nodes of cluster %s have %s: not all pods can run at a time", [queueing.listed({resource: needed}), input.cluster.name, queueing.amount(resource, there)])
 }
@@ -72,8 +72,6 @@ fits(g) if sum([pools.places(pool, g) | some pool in pools.open(g)]) >= g.pod.co
 apart(g) := "; its podAntiAffinity leaves each of them a node alone" if pools.alone(g)
 
 apart(g) := "" if not pools.alone(g)
-
-all_of(pool, resource) := pools.largest(pool) * pools.allocatable(pool, resource)
 
 described(pool, pod) := sprintf("pool %s: %d nodes of %s", [pool.pool, pools.largest(pool), queueing.listed({r: pools.allocatable(pool, r) |
 	some r, n in pod.requests

@@ -123,8 +123,7 @@ started_together(g) if {
 }
 
 provisioning(name) if {
-	some check in lib.objects("kueue.x-k8s.io", "AdmissionCheck")
-	check.metadata.name == name
+	some check in lib.objects_named("kueue.x-k8s.io", "AdmissionCheck", name)
 	check.spec.controllerName == "kueue.x-k8s.io/provisioning-request"
 }
 

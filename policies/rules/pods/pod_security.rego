@@ -34,8 +34,7 @@ report contains lib.in_workload(g.workload, fault.path, sprintf("%s, and namespa
 }
 
 enforced(namespace) := level if {
-	some o in lib.objects("", "Namespace")
-	o.metadata.name == namespace
+	some o in lib.objects_named("", "Namespace", namespace)
 	level := o.metadata.labels["pod-security.kubernetes.io/enforce"]
 	level in {"baseline", "restricted"}
 }

@@ -47,10 +47,9 @@ report contains object.union(claims.finding(w, claim, message), {"severity": "wa
 # Claims that more than one pod at a time uses.
 shared contains [w, claim, pods] if {
 	some w in queueing.here
-	some g in lib.all_pods
-	g.workload == w
+	some g in lib.pods_of(w)
 	some claim in claims.of(g)
-	pods := at_once(w, [other.pod.count | some other in lib.all_pods; other.workload == w; claim.name in {c.name | some c in claims.of(other)}])
+	pods := at_once(w, [other.pod.count | some other in lib.pods_of(w); claim.name in {c.name | some c in claims.of(other)}])
 	pods > 1
 }
 
@@ -65,8 +64,7 @@ one_node if {
 
 # Pods that are held on one node: by its name, or beside one another.
 beside_one_another(w, claim) if {
-	some g in lib.all_pods
-	g.workload == w
+	some g in lib.pods_of(w)
 	claim.name in {c.name | some c in claims.of(g)}
 	held(lib.pod_spec(g))
 }

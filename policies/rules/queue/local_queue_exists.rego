@@ -42,7 +42,6 @@ message(name, namespace) := sprintf("LocalQueue %s does not exist in namespace %
 }
 
 elsewhere(name) := [namespace |
-	some queue in lib.objects("kueue.x-k8s.io", "LocalQueue")
-	queue.metadata.name == name
+	some queue in lib.objects_named("kueue.x-k8s.io", "LocalQueue", name)
 	namespace := queue.metadata.namespace
 ]

@@ -38,7 +38,7 @@ report contains lib.at(q.object, array.concat(q.path, ["nominalQuota"]), message
 	some q in quotas
 	counted(q)
 	together := sum([lib.quantity(each.nominal) | some each in quotas; each.flavor == q.flavor; each.resource == q.resource])
-	there := sum([all_of(pool, q.resource) | some pool in pools_of(q.flavor)])
+	there := sum([pools.all_of(pool, q.resource) | some pool in pools_of(q.flavor)])
 	there > 0 # else other rules speak: of the flavor's labels, of InfiniBand
 	queueing.exceeds(together, there)
 	message := sprintf("flavor %s gives out %s in all, and its nodes in cluster %s have %s: runs that are admitted together may each get some of their nodes only", [
@@ -61,8 +61,7 @@ quotas := [{"object": i, "flavor": flavor.name, "resource": given.name, "nominal
 counted(q) if {
 	lib.extended(q.resource)
 	lib.quantity(q.nominal) > 0
-	some flavor in lib.objects("kueue.x-k8s.io", "ResourceFlavor")
-	flavor.metadata.name == q.flavor
+	some flavor in lib.objects_named("kueue.x-k8s.io", "ResourceFlavor", q.flavor)
 	not flavor.spec.topologyName
 	not elsewhere(input.objects[q.object])
 }
@@ -78,13 +77,10 @@ plain(check, name) if {
 }
 
 pools_of(name) := [pool |
-	some flavor in lib.objects("kueue.x-k8s.io", "ResourceFlavor")
-	flavor.metadata.name == name
+	some flavor in lib.objects_named("kueue.x-k8s.io", "ResourceFlavor", name)
 	some pool in input.cluster.nodes
 	not pools.mislabelled(pool, object.get(flavor, ["spec", "nodeLabels"], {}))
 ]
-
-all_of(pool, resource) := pools.largest(pool) * pools.allocatable(pool, resource)
 
 waits_for_pods if {
 	some c in queueing.configurations

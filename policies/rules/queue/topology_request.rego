@@ -165,8 +165,7 @@ annotation(g, what) := lib.template_path(g, ["metadata", "annotations", queueing
 lacks(g, name) := {"it has no topology"} if not topology_of(g, name)
 
 lacks(g, name) := {sprintf("its topology %s has no level %s", [topology_of(g, name), level]) |
-	some topology in lib.objects("kueue.x-k8s.io", "Topology")
-	topology.metadata.name == topology_of(g, name)
+	some topology in lib.objects_named("kueue.x-k8s.io", "Topology", topology_of(g, name))
 	some what in ["required", "preferred", "slice"]
 	level := queueing.topology_request(g)[what]
 	every given in topology.spec.levels { given.nodeLabel != level }

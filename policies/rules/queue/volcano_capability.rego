@@ -34,8 +34,7 @@ report contains lib.in_workload(w, queueing.parallelism_path(queueing.largest(w,
 	lib.has_volcano
 	some w in queueing.sized
 	queueing.pod_group(w)
-	some queue in lib.objects("scheduling.volcano.sh", "Queue")
-	queue.metadata.name == queueing.volcano_queue(w)
+	some queue in lib.objects_named("scheduling.volcano.sh", "Queue", queueing.volcano_queue(w))
 	over := {resource: limit |
 		some resource, quantity in queue.spec.capability
 		limit := lib.quantity(quantity)
@@ -59,7 +58,7 @@ report contains lib.in_workload(w, queueing.parallelism_path(queueing.largest(w,
 	name := queueing.volcano_queue(w)
 	some resource, needed in w.demand
 	lib.extended(resource)
-	there := sum([all_of(pool, resource) | some pool in input.cluster.nodes])
+	there := sum([pools.all_of(pool, resource) | some pool in input.cluster.nodes])
 	not queueing.exceeds(needed, there)
 	promised := sum([guaranteed(queue, resource) | some queue in lib.objects("scheduling.volcano.sh", "Queue"); queue.metadata.name != name; leaf(queue)])
 	promised > 0
@@ -72,8 +71,6 @@ report contains lib.in_workload(w, queueing.parallelism_path(queueing.largest(w,
 		name,
 	])
 }
-
-all_of(pool, resource) := pools.largest(pool) * pools.allocatable(pool, resource)
 
 guaranteed(queue, resource) := lib.quantity(object.get(queue.spec, ["guarantee", "resource", resource], 0))
 

@@ -42,8 +42,7 @@ report contains object.union(lib.in_workload(r.workload, r.path, message), hint(
 
 report contains lib.in_workload(r.workload, r.key_path, message) if {
 	some r in references.found
-	some manifest in lib.objects(r.group, r.kind)
-	manifest.metadata.name == r.name
+	some manifest in lib.objects_named(r.group, r.kind, r.name)
 	object.get(manifest.metadata, "namespace", "") == r.namespace
 	keys := {key | some field in ["data", "stringData", "binaryData"]; some key, _ in manifest[field]}
 	not r.key in keys

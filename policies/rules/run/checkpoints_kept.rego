@@ -159,8 +159,7 @@ scripts(g, i) := {{"key": key, "text": text, "object": n, "folder": trim_suffix(
 	some mount in lib.containers(g)[i].volumeMounts
 	some volume in lib.pod_spec(g).volumes
 	volume.name == mount.name
-	some n, manifest in lib.objects("", "ConfigMap")
-	manifest.metadata.name == volume.configMap.name
+	some n, manifest in lib.objects_named("", "ConfigMap", volume.configMap.name)
 	object.get(manifest.metadata, "namespace", "") == g.workload.namespace
 	some key, text in manifest.data
 	endswith(key, ".py")

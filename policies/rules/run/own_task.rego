@@ -57,8 +57,7 @@ may_be_changed(g, i) if regex.match(`TF_CONFIG|JOB_COMPLETION_INDEX|HOSTNAME|hos
 
 may_be_changed(g, _) if {
 	some volume in lib.pod_spec(g).volumes
-	some config_map in lib.objects("", "ConfigMap")
-	config_map.metadata.name == volume.configMap.name
+	some config_map in lib.objects_named("", "ConfigMap", volume.configMap.name)
 	some text in config_map.data
 	contains(text, "TF_CONFIG")
 }

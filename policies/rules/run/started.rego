@@ -61,8 +61,7 @@ report contains object.union(lib.at(w.object, ["spec", "managedBy"], message), {
 
 # An AdmissionCheck that is known, and not of MultiKueue.
 another(name) if {
-	some check in lib.objects("kueue.x-k8s.io", "AdmissionCheck")
-	check.metadata.name == name
+	some check in lib.objects_named("kueue.x-k8s.io", "AdmissionCheck", name)
 	check.spec.controllerName != multikueue
 }
 

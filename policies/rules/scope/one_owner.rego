@@ -27,7 +27,12 @@ report contains object.union_n([lib.at(this, ["metadata", "name"], message), {"a
 }
 
 # Where each object is, by what identifies it.
-places[key] contains i if {
+places := {key: same |
+	some key in identities
+	same := {i | some i; identities[i] == key}
+}
+
+identities := {i: key |
 	some i, manifest in input.objects
 	key := {
 		"group": lib.api_group(manifest),

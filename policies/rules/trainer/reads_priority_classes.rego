@@ -73,8 +73,7 @@ reads(role) if {
 }
 
 reads(role) if {
-	some manifest in lib.objects("rbac.authorization.k8s.io", "ClusterRole")
-	manifest.metadata.name == role
+	some manifest in lib.objects_named("rbac.authorization.k8s.io", "ClusterRole", role)
 	some rule in manifest.rules
 	names(rule.apiGroups, "scheduling.k8s.io")
 	names(rule.resources, "priorityclasses")
