@@ -349,20 +349,21 @@ def _judge_script(target: Target) -> _Judged:
 
 def _scripts(resources: Sequence[Resource], workloads: Sequence[resolve.Workload], problems: list[Problem]) -> list[Fault]:
     """Faults of the Python files in ConfigMaps, and of what else of the manifests is started as Python."""
-    texts = [(resource, path, resolve.image_of(resource, workloads)) for resource, path in _python_files(resources, problems)]
+    containers = commands.Containers(resources, workloads)
+    texts = [(resource, path, containers.image(resource)) for resource, path in _python_files(resources, problems)]
     faults: list[Fault] = []
-    for resource, path, image in (*texts, *commands.texts(resources, workloads)):
+    for resource, path, image in (*texts, *containers.texts()):
         # what comes out of the build is judged, and told where it was written: in a file of its own or in YAML
         file, lines = locate.text(resource, path)
         try:
-            faults += scripts.judge(_script(resource, path, workloads, image=image, file=file, lines=lines))
+            faults += scripts.judge(_script(resource, path, containers, image=image, file=file, lines=lines))
         except GateError as error:
             problems.append(Problem.of(error))
     return faults
 
 
 def _script(
-    resource: Resource, path: FieldPath, workloads: Sequence[resolve.Workload], *, image: str, file: Path, lines: Sequence[int]
+    resource: Resource, path: FieldPath, containers: commands.Containers, *, image: str, file: Path, lines: Sequence[int]
 ) -> scripts.Script:
     text = str(get(resource.manifest, path))
     if path[0] != "data":
@@ -371,10 +372,10 @@ def _script(
         text,
         file,
         image=image,
-        alone=resolve.alone(resource, str(path[1]), workloads),
+        alone=containers.alone(resource, str(path[1])),
         lines=lines,
         beside={key: each for key, each in resource.manifest["data"].items() if isinstance(each, str)}.get,
-        commands=resolve.commands_of(resource, workloads),
+        commands=containers.commands(resource),
     )
 
 

@@ -35,8 +35,6 @@ _IMAGE = re.compile(r"(?:^|[/_.-])tensorflow(?:[:@/_-]|$)")
 _SHORT_IMAGE = re.compile(r"(?:^|/)tf2?(?:[-_][^/:@]*)?(?:[:@][^/]*)?$")
 _OTHER_FRAMEWORK = re.compile(r"(?:^|[/\s_.:-])(?:(?:py)?torch|torchrun|jax|xgboost|deepspeed|mxnet|mlx|terraform)(?=$|[/\s_.:@-])")
 _TFRUN = re.compile(r"(?:^|[\s/])tfrun(?:\.py)?(?:\s|$)")
-_SHELL = re.compile(r"^(?:\S*/)?(?:ba)?sh\s+-\w*c\s+(?:exec\s+)?")
-_STARTS = re.compile(r"(?:\S*/)?python[\d.]*\s+(?:-[uBOEsIq]+\s+)*(/\S+\.py)(?:\s|$)")
 # What TensorFlow's workers alone read: TF_CPP_ and TF_ENABLE_ONEDNN_OPTS are set for JAX and PyTorch too, TF_VAR_ is Terraform's.
 _WORKERS = ("TF_CONFIG", "TF_NUM_", "TF_WORKER_PORT", "TF_DISCOVERY_TIMEOUT")
 _VARIABLES = (*_WORKERS, "TF_GRPC_", "TF_GPU_", "TF_FORCE_GPU_", "TF_USE_LEGACY_KERAS", "TF_XLA_FLAGS")
@@ -95,11 +93,12 @@ def resolve(resources: Sequence[Resource], catalog: Catalog) -> list[Workload]:
     """
     made: list[Workload] = []
     used: set[int] = set()
+    runtimes = [(index, each) for index, each in enumerate(resources) if each.group == _TRAINER and each.kind in RUNTIME_KINDS]
     for index, resource in enumerate(resources):
         if "spec" not in resource.manifest:
             continue
         if resource.group == _TRAINER and resource.kind == "TrainJob":
-            runtime = _runtime_of(resource, resources)
+            runtime = _runtime_of(resource, runtimes)
             if runtime is not None and "spec" not in resources[runtime].manifest:
                 continue
             if runtime is not None:
@@ -108,8 +107,8 @@ def resolve(resources: Sequence[Resource], catalog: Catalog) -> list[Workload]:
         elif resource.group == _JOBSET and resource.kind == "JobSet":
             effective = Traced({"metadata": dict(resource.metadata), "spec": _mapping(resource.manifest.get("spec"))}, (index, ()))
             made.append(_workload(len(made), index, resource, None, resource.manifest, effective))
-    for index, resource in enumerate(resources):
-        if resource.group == _TRAINER and resource.kind in RUNTIME_KINDS and index not in used and "spec" in resource.manifest:
+    for index, resource in runtimes:
+        if index not in used and "spec" in resource.manifest:
             effective = _template(index, resource.manifest)
             _set_counts(effective, index, resource.manifest)
             made.append(_workload(len(made), index, resource, index, resource.manifest, effective))
@@ -120,87 +119,17 @@ def resolve(resources: Sequence[Resource], catalog: Catalog) -> list[Workload]:
     }
     for workload in made:
         if workload.effective:
-            workload.pods = [_pod(at, job, overheads) for at, job in _jobs(workload.effective)]
+            workload.pods = [_pod(at, job, overheads) for at, job in jobs(workload.effective)]
             _mark_tensorflow(workload)
     return made
 
 
-def image_of(config_map: Resource, workloads: Sequence[Workload]) -> str:
-    """The image of the containers whose pods mount a ConfigMap, "" where there is none or more than one."""
-    images = {str(get(container, ("image",), "")) for container in _containers_with(config_map, workloads)}
-    return images.pop() if len(images) == 1 else ""
-
-
-def commands_of(config_map: Resource, workloads: Sequence[Workload]) -> list[str]:
-    """The commands of the containers whose pods mount a ConfigMap, each with its arguments in one text."""
-    return [_words(container) for container in _containers_with(config_map, workloads)]
-
-
-def _containers_with(config_map: Resource, workloads: Sequence[Workload]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    for workload in workloads:
-        if workload.effective is None or workload.namespace not in ("", config_map.namespace):
-            continue
-        for _, job in _jobs(workload.effective):
-            pod = _mapping(get(job, ("template", "spec", "template", "spec")))
-            if any(get(volume, ("configMap", "name")) == config_map.name for volume in _list(pod.get("volumes"))):
-                found += [_mapping(container) for container in _list(pod.get("containers"))]
-    return found
-
-
-def alone(config_map: Resource, key: str, workloads: Sequence[Workload]) -> int:
-    """The number of workers whose command starts a ConfigMap's script and that are told nothing of one another: no tfrun, no TF_CONFIG.
-
-    0 where there is one only, or where it is not certain.
-    """
-    for workload in workloads:
-        count = sum(int(pod["count"]) for pod in workload.pods if pod["tensorflow"])
-        if workload.effective is None or workload.namespace not in ("", config_map.namespace) or count < 2:
-            continue
-        for (_, job), known in zip(_jobs(workload.effective), workload.pods, strict=True):
-            pod = _mapping(get(job, ("template", "spec", "template", "spec")))
-            containers = _list(pod.get("containers"))
-            for container in [each for each in containers if get(each, ("name",)) == NODE] or containers[len(containers) > 1 :]:
-                if known["tensorflow"] and not _told(container) and _started(container) in _mounted(config_map.name, key, pod, container):
-                    return count
-    return 0
-
-
-def _told(container: Any) -> bool:
-    """Whether the environment may hold a TF_CONFIG."""
-    return bool(get(container, ("envFrom",))) or any(get(entry, ("name",)) == "TF_CONFIG" for entry in _list(get(container, ("env",))))
-
-
-def _started(container: Any) -> str:
-    """The script that a container's command is about, "" where something else may come first."""
-    if not _list(get(container, ("command",))):
-        return ""
-    words = _words(container)
-    started = _STARTS.match(_SHELL.sub("", words, count=1))
-    return started[1] if started else ""
-
-
-def _mounted(name: str, key: str, pod: Mapping[str, Any], container: Any) -> set[str]:
-    """Where a container has a key of a ConfigMap."""
-    found = set()
-    for volume in _list(pod.get("volumes")):
-        if get(volume, ("configMap", "name")) != name:
-            continue
-        items = _list(get(volume, ("configMap", "items")))
-        paths = {str(get(item, ("path",), "")) for item in items if get(item, ("key",)) == key} if items else {key}
-        for mount in _list(get(container, ("volumeMounts",))):
-            if get(mount, ("name",)) == get(volume, ("name",)):
-                place, part = str(get(mount, ("mountPath",), "")).rstrip("/"), get(mount, ("subPath",))
-                found |= {place if part == path else f"{place}/{path}" for path in paths if part in (None, "", path)}
-    return found
-
-
-def _runtime_of(job: Resource, resources: Sequence[Resource]) -> int | None:
+def _runtime_of(job: Resource, runtimes: Sequence[tuple[int, Resource]]) -> int | None:
     """The index of the runtime that a TrainJob names (runtimeRef defaults: kind ClusterTrainingRuntime)."""
     reference = _mapping(get(job.manifest, ("spec", "runtimeRef")))
     kind = reference.get("kind", "ClusterTrainingRuntime")
-    for index, other in enumerate(resources):
-        named = other.group == _TRAINER and other.kind == kind and other.name == reference.get("name")
+    for index, other in runtimes:
+        named = other.kind == kind and other.name == reference.get("name")
         if named and (kind == "ClusterTrainingRuntime" or other.namespace == job.namespace):
             return index
     return None
@@ -264,7 +193,7 @@ def _set_counts(effective: Traced, index: int, runtime: Manifest, wanted: Any = 
     policy = get(runtime, ("spec", "mlPolicy"))
     mpi = get(policy, ("mpi",))
     taken = not isinstance(wanted, int)
-    for at, job in _jobs(effective):
+    for at, job in jobs(effective):
         path: FieldPath = (*_JOBS, at, "template", "spec")
         label = _ancestor(job)
         count, origin = get(job, ("template", "spec", "parallelism")), effective.origin((*path, "parallelism"))
@@ -281,7 +210,7 @@ def _set_counts(effective: Traced, index: int, runtime: Manifest, wanted: Any = 
 
 def _initializers(effective: Traced, index: int, job: Manifest) -> None:
     """spec.initializer: environment of the containers that bear the name of their Job's label."""
-    for at, replicated in _jobs(effective):
+    for at, replicated in jobs(effective):
         label = _ancestor(replicated)
         start: FieldPath = ("spec", "initializer", INITIALIZERS.get(label or "", ""))
         given = get(job, start)
@@ -303,7 +232,7 @@ def _trainer(effective: Traced, index: int, trainer: Mapping[str, Any], policy: 
     """spec.trainer in the container `node` of the trainer's Jobs; where MPI's launcher is a node, resources and env in the Job `node`."""
     start: FieldPath = ("spec", "trainer")
     launcher_too = bool(get(policy, ("mpi", "runLauncherAsNode")))
-    for at, job in _jobs(effective):
+    for at, job in jobs(effective):
         labelled = _ancestor(job) == TRAINER
         if not labelled and not (launcher_too and job.get("name") == NODE):
             continue
@@ -393,17 +322,17 @@ def _mark_tensorflow(workload: Workload) -> None:
     only run before the others.
     """
     assert workload.effective
-    jobs = [job for _, job in _jobs(workload.effective)]
-    own = [_evidence(job) for job in jobs]
+    own_jobs = [job for _, job in jobs(workload.effective)]
+    own = [_evidence(job) for job in own_jobs]
     other = workload.framework not in ("", "tensorflow") or any(policy in workload.ml_policy for policy in _POLICIES)
     is_tensorflow = workload.framework == "tensorflow" or any(strong or (weak and not other) for strong, weak in own)
     if not is_tensorflow:
         return
     trainers = [pod["trainer"] for pod in workload.pods]
-    first = {get(before, ("name",)) for job in jobs for before in _list(job.get("dependsOn")) if get(before, ("status",)) == "Complete"}
+    first = {get(before, ("name",)) for job in own_jobs for before in _list(job.get("dependsOn")) if get(before, ("status",)) == "Complete"}
     seen = [strong or weak for strong, weak in own]
-    seen = [each and job.get("name") not in first for each, job in zip(seen, jobs, strict=True)] if first else seen
-    joins = [not pod["ancestor"] and job.get("name") not in first and _joins(job) for pod, job in zip(workload.pods, jobs, strict=True)]
+    seen = [each and job.get("name") not in first for each, job in zip(seen, own_jobs, strict=True)] if first else seen
+    joins = [not pod["ancestor"] and job.get("name") not in first and _joins(job) for pod, job in zip(workload.pods, own_jobs, strict=True)]
     trainers = [one or other for one, other in zip(trainers, joins, strict=True)] if any(trainers) else trainers
     workers = trainers if any(trainers) else seen if any(seen) else [pod["ancestor"] is None for pod in workload.pods]
     for pod, worker in zip(workload.pods, workers, strict=True):
@@ -417,12 +346,12 @@ def _evidence(job: Mapping[str, Any]) -> tuple[bool, bool]:
     """
     strong = weak = False
     for container in _training(job):
-        words = _words(container)
+        command = words(container)
         image = str(get(container, ("image",), ""))
-        if "tensorboard" in words.partition(" ")[0] or "tensorboard" in str(get(container, ("name",), "")):
+        if "tensorboard" in command.partition(" ")[0] or "tensorboard" in str(get(container, ("name",), "")):
             continue
-        strong |= bool(_IMAGE.search(image) or _TFRUN.search(words))
-        if not _OTHER_FRAMEWORK.search(f"{image} {words}"):
+        strong |= bool(_IMAGE.search(image) or _TFRUN.search(command))
+        if not _OTHER_FRAMEWORK.search(f"{image} {command}"):
             names = [str(get(entry, ("name",), "")) for entry in _list(get(container, ("env",)))]
             weak |= bool(_SHORT_IMAGE.search(image)) or any(name.startswith(_VARIABLES) for name in names)
     return strong, weak
@@ -432,7 +361,7 @@ def _joins(job: Mapping[str, Any]) -> bool:
     """Whether tfrun starts a Job's pods, and not one by one: TF_NUM_WORKERS=1 says so, and so may one from elsewhere."""
     for container in _training(job):
         given = [get(entry, ("value",)) for entry in _list(get(container, ("env",))) if get(entry, ("name",)) == "TF_NUM_WORKERS"]
-        if _TFRUN.search(_words(container)) and not any(value in (None, "1") for value in given):
+        if _TFRUN.search(words(container)) and not any(value in (None, "1") for value in given):
             return True
     return False
 
@@ -443,7 +372,7 @@ def _training(job: Mapping[str, Any]) -> list[Any]:
     return [each for each in containers if get(each, ("name",)) == NODE] or containers
 
 
-def _words(container: Any) -> str:
+def words(container: Any) -> str:
     return " ".join(str(word) for key in ("command", "args") for word in _list(get(container, (key,))))
 
 
@@ -497,14 +426,14 @@ def _numbers(amounts: Mapping[str, Decimal]) -> dict[str, int | float]:
     return {name: int(amount) if amount == amount.to_integral_value() else float(amount) for name, amount in amounts.items()}
 
 
-def _jobs(effective: Traced) -> Iterator[tuple[int, dict[str, Any]]]:
+def jobs(effective: Traced) -> Iterator[tuple[int, dict[str, Any]]]:
     for at, job in enumerate(_list(get(effective.value, _JOBS))):
         if isinstance(job, dict):
             yield at, job
 
 
 def _job_named(effective: Traced, name: Any) -> int | None:
-    return next((at for at, job in _jobs(effective) if job.get("name") == name), None)
+    return next((at for at, job in jobs(effective) if job.get("name") == name), None)
 
 
 def _version(text: str) -> tuple[int, ...]:
