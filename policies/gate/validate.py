@@ -22,6 +22,12 @@ RULE = cel.ASKED
 _BITS = {"int32": 32, "int64": 64}
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _ZEROS = re.compile(r"\b0+(?=\d)")  # in front of a number: the API server reads over them
+# Files that controllers read, in the form of objects: their group, and the ConfigMap that they stand in.
+_FILES = {
+    "config.kueue.x-k8s.io": "kueue-manager-config",
+    "config.jobset.x-k8s.io": "jobset-manager-config",
+    "config.trainer.kubeflow.org": "kubeflow-trainer-config",
+}
 _ADD = "add the component that defines it to policies/schemas/sources.yaml"
 
 
@@ -173,11 +179,15 @@ def _version(component: str, catalog: Catalog) -> str:
 
 
 def _unknown(resource: Resource, catalog: Catalog) -> Fault | Problem:
-    """An API version that a known group does not serve is a fault; a group that nobody knows cannot be judged."""
+    """A version that a known group does not serve is a fault, and so is what is no object; a group that nobody knows cannot be judged."""
     others = sorted(version for version, kind in catalog.kinds if kind == resource.kind and version.rpartition("/")[0] == resource.group)
     if others:
         message = f"{resource.kind} is not served as {resource.api_version} by this cluster's versions"
         return Fault(rule=RULE, message=message, resource=resource, path=("apiVersion",), fix=f"Write apiVersion: {others[-1]}.")
+    if resource.group in _FILES and resource.kind == "Configuration":
+        message = f"{resource.api_version} Configuration is a file that a controller reads: no API server knows it as an object"
+        fix = f"Write it into a ConfigMap, under the key that the controller is started with ({_FILES[resource.group]} has "
+        return Fault(rule=RULE, message=message, resource=resource, path=("apiVersion",), fix=f"{fix}controller_manager_config.yaml).")
     shown = f"{resource.api_version} {resource.kind}".strip() or "an object without apiVersion and kind"
     return Problem(message=f"{resource.name or 'an object'}: the kind {shown} is not known; {_ADD}", file=resource.unit.path)
 

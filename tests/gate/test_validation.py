@@ -57,6 +57,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "base64 of a Secret": (having(SECRET, "data", "password", to="no base64!"), "data.password is not base64"),
     "base64 without its end": (having(SECRET, "data", "password", to="aGVsbG8"), "data.password is not base64"),
     "base64 of a ConfigMap": (having(CONFIG, "binaryData", "blob", to="a"), "binaryData.blob is not base64"),
+    "a controller's file": (
+        {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration", "manageJobsWithoutQueueName": False},
+        "config.kueue.x-k8s.io/v1beta2 Configuration is a file that a controller reads",
+    ),
     "no name": (having(CONFIG, "metadata", to={"namespace": "b"}), "metadata.name is required"),
     "generateName": (having(CONFIG, "metadata", to={"generateName": "a-", "namespace": "b"}), "every sync would make another object"),
     "a name with upper case": (having(CONFIG, "metadata", "name", to="Settings"), "Settings cannot be the name of a ConfigMap"),
