@@ -389,10 +389,21 @@ def _python_files(resources: Sequence[Resource], problems: list[Problem]) -> Ite
             if key.endswith(".py"):
                 place = locate.locate(Fault(rule="", message="", resource=resource, path=("binaryData", key)))
                 message = f"{key} stands in binaryData, where kustomize puts what is not UTF-8: it cannot be judged; save it as UTF-8"
-                problems.append(Problem(message=message, file=place.file, line=None if place.file.suffix == ".py" else place.line))
+                problems.append(Problem(message=message, file=place.file, line=_line_of_no_utf8(place)))
         for key, text in data.items() if isinstance(data, dict) else ():
             if key.endswith(".py") and isinstance(text, str):
                 yield resource, ("data", key)
+
+
+def _line_of_no_utf8(place: Place) -> int | None:
+    """The line of what is not UTF-8, where the file itself is what was put into the ConfigMap."""
+    if place.file.suffix != ".py":
+        return place.line
+    try:
+        source.read_text(place.file)
+    except GateError as error:
+        return error.line
+    return None
 
 
 def _reached(root: Path, target: Target, fault: Fault) -> tuple[str, ...]:

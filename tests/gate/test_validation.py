@@ -224,7 +224,7 @@ def test_a_script_that_is_not_utf8_is_not_left_unjudged(tmp_path: Path) -> None:
     status, document = report(tmp_path)
     assert status == 2
     (problem,) = document["problems"]
-    assert problem["file"] == "train.py"
+    assert (problem["file"], problem["line"]) == ("train.py", 1)
     assert "save it as UTF-8" in problem["message"]
     encoded = having(CONFIG, "binaryData", "train.py", to=base64.b64encode(b"import os\n").decode())
     (tmp_path / "a.yaml").write_text(yaml.safe_dump(encoded), encoding="utf-8")

@@ -285,3 +285,16 @@ def test_hostile_shapes_end(text: str) -> None:
 def test_a_byte_order_mark_is_no_fault() -> None:
     """Python takes it, and so does kustomize into a ConfigMap."""
     assert judged("\ufeffimport os\n") == []
+
+
+@pytest.mark.parametrize("coding", ["latin-1", "utf-8", "cp1252"])
+def test_a_coding_that_python_reads_is_judged(coding: str) -> None:
+    (fault,) = judged(f"# -*- coding: {coding} -*-\nNAME = 'café'\n{PLAIN}model.save('/runs/final')\n")
+    assert (fault.rule, line(fault)) == ("script/one-path-per-worker", 9)
+
+
+@pytest.mark.parametrize("coding", ["klingon", "ascii", "rot13"])
+def test_a_coding_that_python_cannot_read_is_told(coding: str) -> None:
+    with pytest.raises(GateError, match=r"is not valid Python: .*(encoding|ascii)") as told:
+        judged(f"# -*- coding: {coding} -*-\nNAME = 'café'\n")
+    assert told.value.line == 1

@@ -110,11 +110,10 @@ def parse(
 def _tree(text: str, file: Path, lines: Sequence[int] = ()) -> ast.Module:
     if len(text) > MAX_CHARACTERS:
         raise GateError(f"is longer than {MAX_CHARACTERS} characters: no ConfigMap holds such a script", file=file)
-    text = text.removeprefix("\ufeff")  # as Python does
     try:
         with warnings.catch_warnings(), _no_collection():
             warnings.simplefilter("ignore")  # of the script's own, like an invalid escape
-            return ast.parse(text)
+            return ast.parse(text.encode())  # as Python reads the file: a mark of the byte order is passed over, a coding is heeded
     except SyntaxError as error:
         raise GateError(f"is not valid Python: {error.msg}", file=file, line=_line(lines, error.lineno or 1)) from error
     except (RecursionError, MemoryError) as error:
