@@ -30,6 +30,7 @@ RULE = Rule(
 )
 ASKED = "schema/valid"  # the rule of what is asked besides, in whatever words
 _PARTS = 100  # of one mapping or list that are tried: each asks for an evaluation
+_READABLE = 240  # characters of a rule
 _MATCHES = cel.compile("text.matches(pattern)")
 _TRANSITION = re.compile(r"\boldSelf\b")
 # How Kubernetes writes property names that are no CEL identifiers.
@@ -67,11 +68,20 @@ def faults(resource: Resource, schema: Mapping[str, Any], definitions: Mapping[s
             continue
         if message is not None:
             place = (*path, *(_field_path(rule) or _at_fault(expression, at, get(value, path))))
-            yield Fault(rule=_id(rule), message=f"{dotted(place) or 'the object'}: {message} ({version})", resource=resource, path=place)
+            shown = f"{dotted(place) or 'the object'}: {message} ({version})"
+            yield Fault(rule=_id(rule), message=shown, resource=resource, path=place, fix=_fix(rule, path, place))
 
 
 def _id(rule: Mapping[str, Any]) -> str:
     return ASKED if "of" in rule else RULE.id
+
+
+def _fix(rule: Mapping[str, Any], path: FieldPath, place: FieldPath) -> str | None:
+    """Which field to change and what has to hold then, unless the message says so already or nobody could read it."""
+    expression = " ".join(str(rule["rule"]).split())
+    if _id(rule) == ASKED or "message" not in rule or len(expression) > _READABLE:
+        return None
+    return f"Change {dotted(place) or 'the object'} so that `{expression}` holds, self being {dotted(path) or 'the object'}."
 
 
 def matches(text: str, pattern: str) -> bool:

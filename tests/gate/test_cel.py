@@ -121,16 +121,22 @@ TWO_LIMITS = QUEUE.replace("coveredResources: [cpu]", "coveredResources: [cpu, m
     "borrowingLimit: 2}", "borrowingLimit: 2}\n      - {name: memory, nominalQuota: 1Gi, borrowingLimit: 1Gi}"
 )
 DEEPEST = {
-    "one of a list": (FLAVOR, 7, "spec.tolerations[1]: a value must be empty"),
-    "what two share": (TWO_LIMITS, 9, "spec.resourceGroups[0].flavors[0]: borrowingLimit must be nil"),
-    "either of two, and neither is named": (JOBSET, 4, "spec: StartupPolicy and DependsOn"),
+    "one of a list": (FLAVOR, 7, "spec.tolerations[1]: a value must be empty", "Change spec.tolerations[1] so that `self.all(x, "),
+    "what two share": (
+        TWO_LIMITS,
+        9,
+        "spec.resourceGroups[0].flavors[0]: borrowingLimit must be nil",
+        "Change spec.resourceGroups[0].flavors[0] so that `",
+    ),
+    "either of two, and neither is named": (JOBSET, 4, "spec: StartupPolicy and DependsOn", "Change spec so that `"),
 }
 
 
 @pytest.mark.parametrize("name", DEEPEST)
 def test_the_part_that_a_rule_turns_on_is_named(name: str, tmp_path: Path) -> None:
-    text, line, message = DEEPEST[name]
+    text, line, message, fix = DEEPEST[name]
     (finding,) = judge(tmp_path, text)
+    assert finding["fix"].startswith(fix)
     assert finding["message"].startswith(message)
     assert finding["line"] == line
 
