@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gate import kustomization, locate, parts, render, source
+from gate import cel, kustomization, locate, parts, render, source
 from gate.kustomization import Layer
 from gate.model import Fault, FieldPath, GateError, Manifest, Place, Resource, Unit, dotted, get
 from gate.schemas import Catalog, below
@@ -26,6 +26,7 @@ _TOLD_APART: dict[str, FieldPath] = {
     "nodeTaints": ("key",),
     "tolerations": ("key",),
 }
+_BEHIND_THE_NAME = r"(:[a-zA-Z0-9_.{}-]*)?(@sha256:[a-zA-Z0-9_.{}-]*)?"
 # A lost element: what it is called, and whether the API server would have kept it.
 _Lost = tuple[str, bool]
 
@@ -60,15 +61,23 @@ def _images(this: Layer, layers: Sequence[Layer], rendered: Sequence[Resource]) 
 
 def _renamed(image: str, entry: Any) -> str:
     """What an entry of `images:` makes of an image."""
-    name, tag, digest = _split(image)
-    if not isinstance(entry, dict) or name != entry.get("name"):
+    if not isinstance(entry, dict) or not _is_of(image, entry.get("name")):
         return image
+    name, tag, digest = _split(image)
     new_tag, new_digest, suffix = (str(entry.get(field) or "") for field in ("newTag", "digest", "tagSuffix"))
     if new_tag or new_digest:
         tag, digest = new_tag, new_digest
     elif suffix and not tag.endswith(suffix):
         tag, digest = tag + suffix, ""
     return str(entry.get("newName") or name) + (f":{tag}" if tag else "") + (f"@{digest}" if digest else "")
+
+
+def _is_of(image: str, name: Any) -> bool:
+    """Whether an image has a name: to kustomize the name of an entry is a regular expression."""
+    try:
+        return isinstance(name, str) and cel.matches(image, f"^{name}{_BEHIND_THE_NAME}$")
+    except (RuntimeError, ValueError):  # kustomize does not get over it, and builds nothing
+        return False
 
 
 def _split(image: str) -> tuple[str, str, str]:

@@ -48,6 +48,8 @@ ENTRIES = {
     "{name: registry.example/tensorflow, newName: mirror.example/tf, newTag: r9}": "mirror.example/tf:r9",
     "{name: registry.example/tensorflow, newName: mirror.example:5000/tf}": "mirror.example:5000/tf:2.14",
     "{name: registry.example/tensorflow, tagSuffix: -r3}": "registry.example/tensorflow:2.14-r3",
+    "{name: 'registry.example/(tensorflow|torch)', newTag: r4}": "registry.example/tensorflow:r4",
+    "{name: '.*/tensor.*', newName: mirror.example/tf}": "mirror.example/tf:2.14",
 }
 OUTER = "patches: [{path: p.yaml, target: {kind: TrainJob}}]\n"
 SET = "- {op: replace, path: /spec/trainer/image, value: 'registry.example/tensorflow:2.13'}\n"
@@ -224,8 +226,9 @@ def test_an_image_and_a_transformer_in_a_file(specs: str, tmp_path: Path, opa: E
     assert [fault.message for fault in faults] == ([] if specs else [message, message])
 
 
-def test_an_image_of_another_name(tmp_path: Path, opa: Evaluator) -> None:
-    assert found(tmp_path, 'images: [{name: registry.example/tools, newTag: "2.15"}]\n', opa) == []
+@pytest.mark.parametrize("name", ["registry.example/tools", "registry.example/tensor", "tensorflow", "registry[.]example/tools.*"])
+def test_an_image_of_another_name(name: str, tmp_path: Path, opa: Evaluator) -> None:
+    assert found(tmp_path, f"images: [{{name: '{name}', newTag: '2.15'}}]\n", opa) == []
 
 
 def test_an_image_that_entries_rename_in_turn(tmp_path: Path, opa: Evaluator) -> None:
