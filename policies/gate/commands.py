@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -63,15 +64,20 @@ class Containers:
 
         Neither tfrun nor TF_CONFIG tells them. 0 where there is one only, or where it is not certain.
         """
-        for each in self._beside(config_map):
+        starting = self._starting_alone.get((config_map.name, key), ())
+        return next((count for each, count in starting if each.sees(config_map)), 0)
+
+    @functools.cached_property
+    def _starting_alone(self) -> Mapping[tuple[str, str], list[tuple[_Container, int]]]:
+        found: dict[tuple[str, str], list[tuple[_Container, int]]] = {}
+        for each in self._all:
             count = sum(int(pod["count"]) for pod in each.workload.pods if pod["tensorflow"])
             names = [get(other, ("name",)) for other in _list(each.pod.get("containers"))]
             trains = each.value.get("name") == resolve.NODE if resolve.NODE in names else len(names) == 1
-            if count > 1 and trains and each.pods["tensorflow"] and not _told(each.value):
-                started = _started(each.value)
-                if started and (config_map.name, key) in _keys(each, started):
-                    return count
-        return 0
+            if count > 1 and trains and each.pods["tensorflow"] and not _told(each.value) and (started := _started(each.value)):
+                for place in _keys(each, started):
+                    found.setdefault(place, []).append((each, count))
+        return found
 
     def texts(self) -> Iterator[tuple[Resource, FieldPath, str]]:
         """What stands after `python -c`, and keys of ConfigMaps that a command names as Python's script: object, path, image.

@@ -44,7 +44,7 @@ ways(g) := {{"nodeLabels": {}, "tolerations": []}} if count(flavors(g.workload))
 
 # The flavors of a run's ClusterQueue, where all are in the input.
 flavors(workload) := found if {
-	workload in queueing.runs
+	queueing.is_run(workload)
 	names := {flavor.name | some group in queueing.cluster_queue(workload).spec.resourceGroups; some flavor in group.flavors}
 	found := [object.union({"spec": {}}, flavor) | some flavor in lib.objects("kueue.x-k8s.io", "ResourceFlavor"); flavor.metadata.name in names]
 	count(found) == count(names)

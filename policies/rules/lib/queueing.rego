@@ -13,13 +13,20 @@ label := "kueue.x-k8s.io/queue-name"
 annotation := "scheduling.volcano.sh/queue-name"
 
 # TrainJobs and JobSets that nothing else owns: what Kueue and Volcano queue.
-runs := [w | some w in input.workloads; w.kind in {"TrainJob", "JobSet"}; not owned(input.objects[w.object])]
+runs := [w | some w in input.workloads; is_run(w)]
+
+is_run(w) if {
+	w.kind in {"TrainJob", "JobSet"}
+	not owned(input.objects[w.object])
+}
 
 # Those of `sized` that run on the nodes of this cluster: MultiKueue sends a run to another one.
-here := [w |
-	some w in sized
+here := [w | some w in input.workloads; is_here(w)]
+
+is_here(w) if {
+	is_sized(w)
 	object.get(input.objects[w.object].spec, "managedBy", "") != "kueue.x-k8s.io/multikueue"
-]
+}
 
 owned(manifest) if {
 	some owner in manifest.metadata.ownerReferences
@@ -28,7 +35,12 @@ owned(manifest) if {
 
 # Runs of which it is known what they ask for. Where no Job of the runtime is the trainer's, nothing that a TrainJob asks
 # for reaches its pods: trainer/ancestor-label says so, and what is left does not tell what was meant.
-sized := [w | some w in runs; not filled_in_nowhere(w)]
+sized := [w | some w in input.workloads; is_sized(w)]
+
+is_sized(w) if {
+	is_run(w)
+	not filled_in_nowhere(w)
+}
 
 filled_in_nowhere(workload) if {
 	workload.kind == "TrainJob"

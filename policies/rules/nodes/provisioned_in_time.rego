@@ -44,7 +44,7 @@ import data.lib.roles
 
 report contains object.union(finding(g, patience.variable, message), {"severity": severity(g, patience.seconds, late)}) if {
 	some g in lib.gangs
-	g.workload in queueing.here
+	queueing.is_here(g.workload)
 	not started_together(g)
 	patience := patience_of(g)
 	late := [pool |

@@ -145,11 +145,12 @@ absolute(path) if {
 	not contains(path, "..")
 }
 
-restarted[g] := lib.trainer_container(g) if {
+restarted := {g: i |
 	some g in lib.gangs
 	not endswith(g.workload.kind, "TrainingRuntime")
 	g.workload.jobset.spec.failurePolicy.maxRestarts > 0
-	lib.containers(g)[lib.trainer_container(g)].image # else a patch made it up: trainer/runtime-patches
+	i := lib.trainer_container(g)
+	lib.containers(g)[i].image # else a patch made it up: trainer/runtime-patches
 }
 
 words(container) := array.concat(object.get(container, "command", []), object.get(container, "args", []))
