@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from gate import kustomization, locate, render
+from gate import kustomization, locate, render, source
 from gate.history import Before
 from gate.model import Fault, FieldPath, GateError, Place, Resource, Rule, Unit, dotted
 
@@ -189,8 +189,7 @@ def state(root: Path, files: Iterable[Path]) -> dict[str, str]:
     found: dict[str, str] = {}
     for file in files:
         path = file.resolve()
-        name = str(path.relative_to(root.resolve())) if path.is_relative_to(root.resolve()) else str(path)
-        found[name] = _digest(path) if path.is_file() else ""
+        found[source.shown(root, path)] = _digest(path) if path.is_file() else ""
     return found
 
 

@@ -143,7 +143,7 @@ def _given_cluster(root: Path, cluster: str) -> _Cluster:
 def _target(root: Path, path: Path, given: _Cluster | None) -> Target:
     name = str(path)
     try:
-        name = _name(root, path)
+        name = source.shown(root, path)
         if not path.exists():
             raise GateError("does not exist", file=path)
         if source.leads_out(path):
@@ -200,11 +200,6 @@ def _own_cluster(root: Path, path: Path) -> _Cluster | None:
         return None
     folder = clusters / resolved.relative_to(clusters).parts[0]
     return _Cluster(facts=facts.of(folder), folder=folder) if (folder / facts.FILE_NAME).is_file() else None
-
-
-def _name(root: Path, path: Path) -> str:
-    resolved = path.resolve()
-    return str(resolved.relative_to(root.resolve())) if resolved.is_relative_to(root.resolve()) else str(path)
 
 
 def affected(root: Path, wanted: Sequence[Target], cluster: str | None, before: Before) -> list[Target]:
@@ -410,14 +405,14 @@ def _reached(root: Path, target: Target, fault: Fault) -> tuple[str, ...]:
     """The targets that a fault reaches: the one that is checked, and in a cluster the run that it falls on."""
     resource = fault.owner or fault.resource
     if target.kind == "cluster" and resource and resource.unit.path.parent.name == "runs":
-        return target.name, _name(root, resource.unit.path)
+        return target.name, source.shown(root, resource.unit.path)
     return (target.name,)
 
 
 def _with_others(root: Path, fault: Fault) -> Fault:
     """A fault that says where the other objects are that are a part of it."""
     places = [locate.locate(dataclasses.replace(fault, resource=other)) for other in fault.also]
-    shown = ", ".join(dict.fromkeys(f"{_name(root, place.file)}:{place.line}" for place in places))
+    shown = ", ".join(dict.fromkeys(f"{source.shown(root, place.file)}:{place.line}" for place in places))
     return dataclasses.replace(fault, message=f"{fault.message} (also in {shown})") if shown else fault
 
 
@@ -436,7 +431,7 @@ def _sorted_out(
     hidden: list[tuple[Waiver, list[_Located]]] = [(waiver, []) for waiver in held]
     for entry in located:
         fault, place, reached = entry
-        waiver = waivers.find(held, fault.rule, _name(root, place.file), reached, fault.resource)
+        waiver = waivers.find(held, fault.rule, source.shown(root, place.file), reached, fault.resource)
         next((entries for each, entries in hidden if each is waiver), counted).append(entry)
     return counted, [Waived(finding=finding, waiver=waiver) for waiver, entries in hidden for finding in _findings(entries, known)]
 

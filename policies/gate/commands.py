@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gate import resolve
-from gate.model import FieldPath, Resource, get
+from gate.model import FieldPath, Resource, as_list, get
 
 _PYTHON = re.compile(r"(?:.*/)?python(?:\d(?:\.\d+)?)?")
 _FLAGS = re.compile(r"-[bBdEhiIOPqsSuvx]+")
@@ -41,7 +41,7 @@ class Containers:
         self._all = [container for workload in workloads for container in _containers(workload)]
         self._with: dict[str, list[_Container]] = {}  # by the names of the ConfigMaps among their pods' volumes
         for container in self._all:
-            names = {get(volume, ("configMap", "name")) for volume in _list(container.pod.get("volumes"))}
+            names = {get(volume, ("configMap", "name")) for volume in as_list(container.pod.get("volumes"))}
             for name in names:
                 if isinstance(name, str):
                     self._with.setdefault(name, []).append(container)
@@ -72,7 +72,7 @@ class Containers:
         found: dict[tuple[str, str], list[tuple[_Container, int]]] = {}
         for each in self._all:
             count = sum(int(pod["count"]) for pod in each.workload.pods if pod["tensorflow"])
-            names = [get(other, ("name",)) for other in _list(each.pod.get("containers"))]
+            names = [get(other, ("name",)) for other in as_list(each.pod.get("containers"))]
             trains = each.value.get("name") == resolve.NODE if resolve.NODE in names else len(names) == 1
             if count > 1 and trains and each.pods["tensorflow"] and not _told(each.value) and (started := _started(each.value)):
                 for place in _keys(each, started):
@@ -86,7 +86,7 @@ class Containers:
         """
         seen = set[tuple[int, FieldPath]]()
         for each in self._all:
-            words = [(*each.path, field, n) for field in ("command", "args") for n, _ in enumerate(_list(each.value.get(field)))]
+            words = [(*each.path, field, n) for field in ("command", "args") for n, _ in enumerate(as_list(each.value.get(field)))]
             command = [str(get(each.value, word[-2:])) for word in words]
             for number in range(len(command)):
                 at, inline = _script(command, number)
@@ -109,7 +109,7 @@ class Containers:
 def _containers(workload: resolve.Workload) -> Iterator[_Container]:
     for (number, job), pods in zip(resolve.jobs(workload.effective) if workload.effective else (), workload.pods, strict=True):
         pod = get(job, ("template", "spec", "template", "spec"))
-        for n, value in enumerate(_list(get(pod, ("containers",)))):
+        for n, value in enumerate(as_list(get(pod, ("containers",)))):
             if isinstance(value, dict):
                 path = ("spec", "replicatedJobs", number, "template", "spec", "template", "spec", "containers", n)
                 yield _Container(workload=workload, path=path, pod=pod, pods=pods, value=value)
@@ -129,14 +129,14 @@ def _script(command: Sequence[str], python: int) -> tuple[int | None, bool]:
 
 def _started(container: Mapping[str, Any]) -> str:
     """The script that a container's command is about, "" where something else may come first."""
-    words = _SHELL.sub("", resolve.words(container), count=1).split() if _list(container.get("command")) else []
+    words = _SHELL.sub("", resolve.words(container), count=1).split() if as_list(container.get("command")) else []
     at, inline = _script(words, 0)
     return "" if at is None or inline or not words[at].startswith("/") else words[at]
 
 
 def _told(container: Mapping[str, Any]) -> bool:
     """Whether the environment may hold a TF_CONFIG."""
-    return bool(container.get("envFrom")) or any(get(entry, ("name",)) == "TF_CONFIG" for entry in _list(container.get("env")))
+    return bool(container.get("envFrom")) or any(get(entry, ("name",)) == "TF_CONFIG" for entry in as_list(container.get("env")))
 
 
 def _word(container: _Container, path: FieldPath) -> tuple[int, FieldPath] | None:
@@ -149,16 +149,12 @@ def _word(container: _Container, path: FieldPath) -> tuple[int, FieldPath] | Non
 def _keys(container: _Container, file: str) -> Iterator[tuple[str, str]]:
     """The keys of ConfigMaps that a container has as a file, each with its ConfigMap's name."""
     file = posixpath.normpath(posixpath.join(str(container.value.get("workingDir") or ""), file))
-    for mount in _list(container.value.get("volumeMounts")):
+    for mount in as_list(container.value.get("volumeMounts")):
         folder = posixpath.normpath(str(get(mount, ("mountPath",))))
-        volumes = [each for each in _list(container.pod.get("volumes")) if get(each, ("name",)) == get(mount, ("name",))]
+        volumes = [each for each in as_list(container.pod.get("volumes")) if get(each, ("name",)) == get(mount, ("name",))]
         source = get(volumes[0], ("configMap",)) if volumes else None
         path = get(mount, ("subPath",)) if file == folder else posixpath.relpath(file, folder) if file.startswith(f"{folder}/") else None
-        items = {str(get(item, ("path",))): get(item, ("key",)) for item in _list(get(source, ("items",)))}
+        items = {str(get(item, ("path",))): get(item, ("key",)) for item in as_list(get(source, ("items",)))}
         name, key = get(source, ("name",)), items.get(str(path)) if items else path
         if isinstance(name, str) and isinstance(key, str):
             yield name, key
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

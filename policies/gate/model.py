@@ -232,6 +232,21 @@ def get(value: Any, path: Sequence[Step], default: Any = None) -> Any:
     return value
 
 
+def as_list(value: Any) -> list[Any]:
+    """A list as it is, an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def as_mapping(value: Any) -> dict[str, Any]:
+    """A mapping as it is, an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def shortened(text: str, limit: int = 60) -> str:
+    """The beginning of a text that is longer than a message should be."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
 def dotted(path: Sequence[Step]) -> str:
     """A path as people write it: spec.template.spec.containers[0].image, labels["a.b/c"]."""
     text = ""

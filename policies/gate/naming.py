@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gate.model import Fault, FieldPath, Resource, dotted
+from gate.model import Fault, FieldPath, Resource, dotted, shortened
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
@@ -66,10 +66,10 @@ def _name(resource: Resource) -> Iterator[_Found]:
         group = f".{resource.group}" if resource.group else ""
         form, longest, words = _FORMS.get(resource.kind + group, _OTHERS)
         if len(name) > longest or not re.fullmatch(form, name):
-            message = f"{_short(name)} cannot be the name of a {resource.kind}"
+            message = f"{shortened(name)} cannot be the name of a {resource.kind}"
             yield ("metadata", "name"), message, f"Write at most {longest} characters: {words}."
     if metadata.get("namespace") and (len(resource.namespace) > 63 or not re.fullmatch(_LABEL, resource.namespace)):
-        message = f"{_short(resource.namespace)} cannot be the name of a namespace"
+        message = f"{shortened(resource.namespace)} cannot be the name of a namespace"
         yield ("metadata", "namespace"), message, "Write at most 63 lower case letters, digits and '-'."
 
 
@@ -96,16 +96,16 @@ def _labels(labels: Mapping[str, str], path: FieldPath) -> Iterator[_Found]:
     fix = "Write at most 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit."
     for key, value in labels.items():
         if not _is_qualified(key) and _TEMPLATED not in key:
-            yield (*path, key), f"{_short(key)} in {dotted(path)} is no key of a label", f"{fix} A domain and '/' may stand before it."
+            yield (*path, key), f"{shortened(key)} in {dotted(path)} is no key of a label", f"{fix} A domain and '/' may stand before it."
         if value and (len(value) > 63 or not _PART.fullmatch(value)) and _TEMPLATED not in value:
-            yield (*path, key), f"{dotted((*path, key))} is {_short(value)}, which no label may have as its value", fix
+            yield (*path, key), f"{dotted((*path, key))} is {shortened(value)}, which no label may have as its value", fix
 
 
 def _annotations(annotations: Mapping[str, str], path: FieldPath) -> Iterator[_Found]:
     for key in annotations:
         if not _is_qualified(key.lower()) and _TEMPLATED not in key:
             fix = "Write at most 63 letters, digits, '-', '_' and '.', after a domain and '/' if you like."
-            yield (*path, key), f"{_short(key)} in {dotted(path)} is no key of an annotation", fix
+            yield (*path, key), f"{shortened(key)} in {dotted(path)} is no key of an annotation", fix
     size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
     if size > _ANNOTATIONS_BYTES:
         yield path, f"{dotted(path)} holds {size} bytes, more than {_ANNOTATIONS_BYTES}", "Keep large values in a ConfigMap or a file."
@@ -123,15 +123,11 @@ def _data(resource: Resource) -> Iterator[_Found]:
         for key, value in (resource.manifest.get(field) or {}).items():
             if not _KEY.fullmatch(key):
                 fix = "Write letters, digits, '-', '_' and '.'."
-                yield (field, key), f"{_short(key)} is no key that a {resource.kind} can have", fix
+                yield (field, key), f"{shortened(key)} is no key that a {resource.kind} can have", fix
             if field == "binaryData" and key in seen:
-                yield (field, key), f"{_short(key)} stands in data as well", "Keep one of them."
+                yield (field, key), f"{shortened(key)} stands in data as well", "Keep one of them."
             seen[key] = field
             encoded = field == "binaryData" or (resource.kind == "Secret" and field == "data")
             size += len(str(value)) * 3 // 4 if encoded else len(str(value).encode())
     if size > _DATA_BYTES:
         yield (), f"the {resource.kind} holds {size} bytes, more than {_DATA_BYTES}", "Keep large files on a volume."
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:59] + "…"

@@ -17,7 +17,7 @@ from typing import Any
 from kubernetes.utils.quantity import parse_quantity
 
 from gate.merge import Origin, Traced
-from gate.model import FieldPath, Manifest, Resource, get
+from gate.model import FieldPath, Manifest, Resource, as_list, as_mapping, get
 from gate.schemas import Catalog
 
 ANCESTOR = "trainer.kubeflow.org/trainjob-ancestor-step"
@@ -105,7 +105,7 @@ def resolve(resources: Sequence[Resource], catalog: Catalog) -> list[Workload]:
                 used.add(runtime)
             made.append(_train_job(len(made), index, runtime, resources, catalog))
         elif resource.group == _JOBSET and resource.kind == "JobSet":
-            effective = Traced({"metadata": dict(resource.metadata), "spec": _mapping(resource.manifest.get("spec"))}, (index, ()))
+            effective = Traced({"metadata": dict(resource.metadata), "spec": as_mapping(resource.manifest.get("spec"))}, (index, ()))
             made.append(_workload(len(made), index, resource, None, resource.manifest, effective))
     for index, resource in runtimes:
         if index not in used and "spec" in resource.manifest:
@@ -113,7 +113,7 @@ def resolve(resources: Sequence[Resource], catalog: Catalog) -> list[Workload]:
             _set_counts(effective, index, resource.manifest)
             made.append(_workload(len(made), index, resource, index, resource.manifest, effective))
     overheads = {
-        each.name: _mapping(get(each.manifest, ("overhead", "podFixed")))
+        each.name: as_mapping(get(each.manifest, ("overhead", "podFixed")))
         for each in resources
         if each.group == "node.k8s.io" and each.kind == "RuntimeClass"
     }
@@ -126,7 +126,7 @@ def resolve(resources: Sequence[Resource], catalog: Catalog) -> list[Workload]:
 
 def _runtime_of(job: Resource, runtimes: Sequence[tuple[int, Resource]]) -> int | None:
     """The index of the runtime that a TrainJob names (runtimeRef defaults: kind ClusterTrainingRuntime)."""
-    reference = _mapping(get(job.manifest, ("spec", "runtimeRef")))
+    reference = as_mapping(get(job.manifest, ("spec", "runtimeRef")))
     kind = reference.get("kind", "ClusterTrainingRuntime")
     for index, other in runtimes:
         named = other.kind == kind and other.name == reference.get("name")
@@ -142,7 +142,7 @@ def _train_job(number: int, index: int, runtime: int | None, resources: Sequence
     manifest = resources[runtime].manifest
     effective = _template(runtime, manifest)
     _patches(effective, index, job.manifest, catalog)
-    trainer = _mapping(get(job.manifest, ("spec", "trainer")))
+    trainer = as_mapping(get(job.manifest, ("spec", "trainer")))
     _set_counts(effective, runtime, manifest, trainer.get("numNodes"), (index, ("spec", "trainer", "numNodes")))
     _initializers(effective, index, job.manifest)
     _trainer(effective, index, trainer, get(manifest, ("spec", "mlPolicy")), catalog)
@@ -150,37 +150,37 @@ def _train_job(number: int, index: int, runtime: int | None, resources: Sequence
 
 
 def _template(index: int, runtime: Manifest) -> Traced:
-    template = _mapping(get(runtime, ("spec", "template")))
-    return Traced({"metadata": _labels(template), "spec": _mapping(template.get("spec"))}, (index, ("spec", "template")))
+    template = as_mapping(get(runtime, ("spec", "template")))
+    return Traced({"metadata": _labels(template), "spec": as_mapping(template.get("spec"))}, (index, ("spec", "template")))
 
 
 def _labels(template: Any) -> dict[str, Any]:
     """Labels and annotations of a template or patch: nothing else of its metadata reaches the JobSet's own."""
-    return {key: value for key, value in _mapping(get(template, ("metadata",))).items() if key in ("labels", "annotations")}
+    return {key: value for key, value in as_mapping(get(template, ("metadata",))).items() if key in ("labels", "annotations")}
 
 
 def _patches(effective: Traced, index: int, job: Manifest, catalog: Catalog) -> None:
     """runtimePatches of 2.2 and later; podTemplateOverrides, spec.labels and spec.annotations of 2.1."""
     definitions = catalog.definitions
-    for number, patch in enumerate(_list(get(job, ("spec", "runtimePatches")))):
+    for number, patch in enumerate(as_list(get(job, ("spec", "runtimePatches")))):
         start: FieldPath = ("spec", "runtimePatches", number, "trainingRuntimeSpec", "template")
-        template = _mapping(get(patch, ("trainingRuntimeSpec", "template")))
+        template = as_mapping(get(patch, ("trainingRuntimeSpec", "template")))
         effective.merge(("metadata",), _labels(template), (index, (*start, "metadata")), {}, definitions)
-        for entry, job_patch in enumerate(_list(get(template, ("spec", "replicatedJobs")))):
+        for entry, job_patch in enumerate(as_list(get(template, ("spec", "replicatedJobs")))):
             at = _job_named(effective, get(job_patch, ("name",)))
             if at is not None:
                 origin = (index, (*start, "spec", "replicatedJobs", entry, "template"))
-                effective.merge((*_JOBS, at, "template"), _mapping(job_patch.get("template")), origin, _JOB_TEMPLATE, definitions)
+                effective.merge((*_JOBS, at, "template"), as_mapping(job_patch.get("template")), origin, _JOB_TEMPLATE, definitions)
     for key in ("labels", "annotations"):
         values = get(job, ("spec", key))
         if isinstance(values, dict):
             effective.merge(("metadata", key), values, (index, ("spec", key)), {}, definitions)
-    for number, override in enumerate(_list(get(job, ("spec", "podTemplateOverrides")))):
+    for number, override in enumerate(as_list(get(job, ("spec", "podTemplateOverrides")))):
         start = ("spec", "podTemplateOverrides", number)
-        for target in _list(get(override, ("targetJobs",))):
+        for target in as_list(get(override, ("targetJobs",))):
             at = _job_named(effective, get(target, ("name",)))
             if at is not None:
-                patched = {"metadata": _labels(override), "spec": _mapping(get(override, ("spec",)))}
+                patched = {"metadata": _labels(override), "spec": as_mapping(get(override, ("spec",)))}
                 effective.merge((*_JOBS, at, "template", "spec", "template"), patched, (index, start), _POD_TEMPLATE, definitions)
 
 
@@ -219,10 +219,10 @@ def _initializers(effective: Traced, index: int, job: Manifest) -> None:
         for path in _containers(at, replicated, label):
             if given.get("storageUri") is not None:
                 _set_env(effective, path, {"name": "STORAGE_URI", "value": given["storageUri"]}, (index, (*start, "storageUri")))
-            for number, entry in enumerate(_list(given.get("env"))):
+            for number, entry in enumerate(as_list(given.get("env"))):
                 _set_env(effective, path, entry, (index, (*start, "env", number)))
             if isinstance(given.get("secretRef"), dict):
-                sources = _list(get(effective.value, (*path, "envFrom")))
+                sources = as_list(get(effective.value, (*path, "envFrom")))
                 if not sources:
                     effective.set((*path, "envFrom"), [], (index, start))
                 effective.set((*path, "envFrom", len(sources)), {"secretRef": given["secretRef"]}, (index, start))
@@ -242,7 +242,7 @@ def _trainer(effective: Traced, index: int, trainer: Mapping[str, Any], policy: 
                     effective.set((*path, key), trainer[key], (index, (*start, key)))
             if isinstance(trainer.get("resourcesPerNode"), dict):
                 _resources(effective, (*path, "resources"), index, trainer["resourcesPerNode"], policy, catalog)
-            for number, entry in enumerate(_list(trainer.get("env"))):
+            for number, entry in enumerate(as_list(trainer.get("env"))):
                 _set_env(effective, path, entry, (index, (*start, "env", number)))
 
 
@@ -260,7 +260,7 @@ def _resources(effective: Traced, path: FieldPath, index: int, given: Mapping[st
 
 def _set_env(effective: Traced, container: FieldPath, entry: Any, origin: Origin) -> None:
     """Sets a variable in the place of the one of its name, else behind the others."""
-    env = _list(get(effective.value, (*container, "env")))
+    env = as_list(get(effective.value, (*container, "env")))
     if not env:
         effective.set((*container, "env"), [], (origin[0], origin[1][:-1]))
     place = next((i for i, have in enumerate(env) if get(have, ("name",)) == get(entry, ("name",))), len(env))
@@ -268,7 +268,7 @@ def _set_env(effective: Traced, container: FieldPath, entry: Any, origin: Origin
 
 
 def _containers(at: int, job: Mapping[str, Any], name: str) -> Iterator[FieldPath]:
-    for number, container in enumerate(_list(get(job, ("template", "spec", "template", "spec", "containers")))):
+    for number, container in enumerate(as_list(get(job, ("template", "spec", "template", "spec", "containers")))):
         if get(container, ("name",)) == name:
             yield (*_JOBS, at, "template", "spec", "template", "spec", "containers", number)
 
@@ -287,16 +287,16 @@ def _workload(number: int, index: int, resource: Resource, runtime: int | None, 
         namespace=resource.namespace,
         runtime=runtime,
         framework=str(get(source, ("metadata", "labels", FRAMEWORK), "")),
-        ml_policy=_mapping(get(source, ("spec", "mlPolicy"))),
-        pod_group_policy=_mapping(get(source, ("spec", "podGroupPolicy"))),
+        ml_policy=as_mapping(get(source, ("spec", "mlPolicy"))),
+        pod_group_policy=as_mapping(get(source, ("spec", "podGroupPolicy"))),
         effective=effective,
     )
 
 
 def _pod(at: int, job: Mapping[str, Any], overheads: Mapping[str, Any]) -> dict[str, Any]:
     """The pods of a Job, with the overhead that the API server and Kueue take from their runtime class."""
-    spec = _mapping(get(job, ("template", "spec")))
-    pod = _mapping(get(spec, ("template", "spec")))
+    spec = as_mapping(get(job, ("template", "spec")))
+    pod = as_mapping(get(spec, ("template", "spec")))
     pod = {"overhead": overheads.get(str(pod.get("runtimeClassName"))), **pod}
     replicas, parallelism, completions = job.get("replicas", 1), spec.get("parallelism", 1), spec.get("completions")
     together = min(parallelism, completions) if isinstance(completions, int) and isinstance(parallelism, int) else parallelism
@@ -329,7 +329,9 @@ def _mark_tensorflow(workload: Workload) -> None:
     if not is_tensorflow:
         return
     trainers = [pod["trainer"] for pod in workload.pods]
-    first = {get(before, ("name",)) for job in own_jobs for before in _list(job.get("dependsOn")) if get(before, ("status",)) == "Complete"}
+    first = {
+        get(before, ("name",)) for job in own_jobs for before in as_list(job.get("dependsOn")) if get(before, ("status",)) == "Complete"
+    }
     seen = [strong or weak for strong, weak in own]
     seen = [each and job.get("name") not in first for each, job in zip(seen, own_jobs, strict=True)] if first else seen
     joins = [not pod["ancestor"] and job.get("name") not in first and _joins(job) for pod, job in zip(workload.pods, own_jobs, strict=True)]
@@ -352,7 +354,7 @@ def _evidence(job: Mapping[str, Any]) -> tuple[bool, bool]:
             continue
         strong |= bool(_IMAGE.search(image) or _TFRUN.search(command))
         if not _OTHER_FRAMEWORK.search(f"{image} {command}"):
-            names = [str(get(entry, ("name",), "")) for entry in _list(get(container, ("env",)))]
+            names = [str(get(entry, ("name",), "")) for entry in as_list(get(container, ("env",)))]
             weak |= bool(_SHORT_IMAGE.search(image)) or any(name.startswith(_VARIABLES) for name in names)
     return strong, weak
 
@@ -360,7 +362,7 @@ def _evidence(job: Mapping[str, Any]) -> tuple[bool, bool]:
 def _joins(job: Mapping[str, Any]) -> bool:
     """Whether tfrun starts a Job's pods, and not one by one: TF_NUM_WORKERS=1 says so, and so may one from elsewhere."""
     for container in _training(job):
-        given = [get(entry, ("value",)) for entry in _list(get(container, ("env",))) if get(entry, ("name",)) == "TF_NUM_WORKERS"]
+        given = [get(entry, ("value",)) for entry in as_list(get(container, ("env",))) if get(entry, ("name",)) == "TF_NUM_WORKERS"]
         if _TFRUN.search(words(container)) and not any(value in (None, "1") for value in given):
             return True
     return False
@@ -368,12 +370,12 @@ def _joins(job: Mapping[str, Any]) -> bool:
 
 def _training(job: Mapping[str, Any]) -> list[Any]:
     """The containers that a Job's pods are there for: `node`, or all where there is none."""
-    containers = _list(get(job, ("template", "spec", "template", "spec", "containers")))
+    containers = as_list(get(job, ("template", "spec", "template", "spec", "containers")))
     return [each for each in containers if get(each, ("name",)) == NODE] or containers
 
 
 def words(container: Any) -> str:
-    return " ".join(str(word) for key in ("command", "args") for word in _list(get(container, (key,))))
+    return " ".join(str(word) for key in ("command", "args") for word in as_list(get(container, (key,))))
 
 
 def asked(pod: Mapping[str, Any], which: str) -> dict[str, Decimal]:
@@ -385,16 +387,16 @@ def asked(pod: Mapping[str, Any], which: str) -> dict[str, Decimal]:
     total: dict[str, Decimal] = {}
     largest: dict[str, Decimal] = {}
     sidecars: dict[str, Decimal] = {}
-    for container in _list(pod.get("containers")):
+    for container in as_list(pod.get("containers")):
         total = _sum(total, _amounts(container, which))
-    for container in _list(pod.get("initContainers")):
+    for container in as_list(pod.get("initContainers")):
         amounts = _amounts(container, which)
         during = _sum(sidecars, amounts)
         if get(container, ("restartPolicy",)) == "Always":
             total, sidecars = _sum(total, amounts), during
         largest = {name: max(largest.get(name, Decimal(0)), during.get(name, Decimal(0))) for name in {*largest, *during}}
     asked = {name: max(total.get(name, Decimal(0)), largest.get(name, Decimal(0))) for name in {*total, *largest}}
-    stated = _mapping(get(pod, ("resources", which)))
+    stated = as_mapping(get(pod, ("resources", which)))
     for name, amount in _amounts(pod, which).items():
         if (name in stated or name not in asked) and (name in ("cpu", "memory") or name.startswith("hugepages-")):
             asked[name] = amount
@@ -409,8 +411,8 @@ def _sum(one: Mapping[str, Decimal], other: Mapping[str, Decimal]) -> dict[str, 
 def _amounts(container: Any, which: str) -> dict[str, Decimal]:
     asked: dict[str, Any] = {}
     if which == "requests":
-        asked.update(_mapping(get(container, ("resources", "limits"))))
-    asked.update(_mapping(get(container, ("resources", which))))
+        asked.update(as_mapping(get(container, ("resources", "limits"))))
+    asked.update(as_mapping(get(container, ("resources", which))))
     amounts = {}
     for name, value in asked.items():
         try:
@@ -427,7 +429,7 @@ def _numbers(amounts: Mapping[str, Decimal]) -> dict[str, int | float]:
 
 
 def jobs(effective: Traced) -> Iterator[tuple[int, dict[str, Any]]]:
-    for at, job in enumerate(_list(get(effective.value, _JOBS))):
+    for at, job in enumerate(as_list(get(effective.value, _JOBS))):
         if isinstance(job, dict):
             yield at, job
 
@@ -438,11 +440,3 @@ def _job_named(effective: Traced, name: Any) -> int | None:
 
 def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split("."))
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

@@ -150,6 +150,12 @@ def read_text(file: Path) -> str:
         raise GateError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=file) from error
 
 
+def shown(root: Path, path: Path) -> str:
+    """A path as it stands in a repository, whole where it does not."""
+    resolved, home = path.resolve(), root.resolve()
+    return str(resolved.relative_to(home)) if resolved.is_relative_to(home) else str(path)
+
+
 def leads_out(file: Path) -> bool:
     """Whether a file stands in a repository (the nearest folder upwards that has clusters/) and its content does not."""
     home = repository(file.absolute().parent)

@@ -15,7 +15,7 @@ import jsonschema
 from jsonschema.protocols import Validator
 
 from gate import cel, naming, quantities
-from gate.model import Fault, FieldPath, Problem, Resource, dotted
+from gate.model import Fault, FieldPath, Problem, Resource, dotted, shortened
 from gate.schemas import Catalog
 
 RULE = cel.ASKED
@@ -255,4 +255,4 @@ def _hidden(value: Any) -> Any:
 
 def _short(value: Any, limit: int = 60) -> str:
     text = value if isinstance(value, str) else json.dumps(value, default=str)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return shortened(text, limit)

@@ -55,6 +55,11 @@ def canonical(name: str) -> str:
     return name
 
 
+def short(name: str) -> str:
+    """A name of TensorFlow's as scripts write it."""
+    return f"tf.{name.removeprefix('tensorflow.')}" if name.startswith("tensorflow.") else name
+
+
 def keras_name(name: str) -> str:
     """The name within Keras, "" for anything else: tf_keras.models.Sequential is Sequential."""
     for root in _KERAS_ROOTS:

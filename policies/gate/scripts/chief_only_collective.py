@@ -143,7 +143,7 @@ def _elsewhere(branch: Branch, other: Event, path: Path) -> bool:
 
 
 def _written(event: Event) -> str:
-    return event.name if event.kind == "method" else event.name.replace("tensorflow.", "tf.", 1)
+    return event.name if event.kind == "method" else _names.short(event.name)
 
 
 def _condition(branch: Branch) -> str:

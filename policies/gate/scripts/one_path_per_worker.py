@@ -97,7 +97,7 @@ def _written(events: Sequence[Event]) -> Iterator[tuple[Event, str, Value, Path,
             position = _FUNCTIONS.get(f"keras:{keras}" if keras else event.name)
             target = event.call.get(*position) if position else None
             if target:
-                short = f"{keras or event.name.replace('tensorflow.', 'tf.', 1)}()"
+                short = f"{keras or _names.short(event.name)}()"
                 yield event, short.removeprefix("models."), target, event.path, None
         if event.kind == "method" and event.name == "fit" and _keras.is_distributed(event):
             yield from _by_callbacks(events, event)

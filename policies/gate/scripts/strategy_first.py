@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gate.model import Rule
-from gate.scripts import _trace
+from gate.scripts import _names, _trace
 from gate.scripts._initialises import initialises, needs_no_context
 
 if TYPE_CHECKING:
@@ -91,9 +91,5 @@ def _what(event: Event) -> str:
     if name != event.name and name == "tensorflow.function":
         return "the call of a tf.function"
     if event.result.kind == "dataset" and not name.startswith("tensorflow_datasets"):
-        return f"the data set made by {_short(name)}"
-    return f"{_short(name)}()" if name != "tensorflow.operator" else "an operation"
-
-
-def _short(name: str) -> str:
-    return name.replace("tensorflow.", "tf.", 1) if name.startswith("tensorflow.") else name
+        return f"the data set made by {_names.short(name)}"
+    return f"{_names.short(name)}()" if name != "tensorflow.operator" else "an operation"

@@ -111,6 +111,15 @@ has_kueue if input.cluster.versions.kueue
 
 has_volcano if input.cluster.versions.volcano
 
+# Whether they may be there: where no cluster is given, nobody knows.
+kueue_may_exist if has_kueue
+
+kueue_may_exist if input.cluster == null
+
+volcano_may_exist if has_volcano
+
+volcano_may_exist if input.cluster == null
+
 # What the cluster's facts say of InfiniBand: undefined where there is none or no cluster is given.
 fabric := input.cluster.network.infiniband
 

@@ -72,8 +72,10 @@ local_queue(run) := "default" if {
 	lib.exists("kueue.x-k8s.io", "LocalQueue", run.namespace, "default")
 }
 
+own_label := ["metadata", "labels", label]
+
 # Where a run says its queue; the label of a run that Kueue sends to `default` is absent.
-label_path(run) := ["metadata", "labels", label] if labelled(input.objects[run.object])
+label_path(run) := own_label if labelled(input.objects[run.object])
 
 label_path(run) := ["metadata", "labels"] if not labelled(input.objects[run.object])
 

@@ -30,7 +30,7 @@ package rules.queue.kueue_label
 import data.lib
 import data.lib.queueing
 
-report contains lib.at(w.object, label_path, sprintf("%s: nothing queues this TrainJob, it starts at once outside every quota", [fault(w)])) if {
+report contains lib.at(w.object, queueing.own_label, sprintf("%s: nothing queues this TrainJob, it starts at once outside every quota", [fault(w)])) if {
 	some w in unqueued
 	w.kind == "TrainJob"
 	by_kueue(w)
@@ -51,10 +51,10 @@ report contains object.union(
 	message := sprintf("runtime %s has no podGroupPolicy.volcano: nothing queues this TrainJob, it starts at once outside every quota", [input.objects[w.object].spec.runtimeRef.name])
 }
 
-report contains object.union(lib.at(w.object, label_path, message), {"severity": severity(w, taken)}) if {
+report contains object.union(lib.at(w.object, queueing.own_label, message), {"severity": severity(w, taken)}) if {
 	some w in unqueued
 	w.kind == "JobSet"
-	kueue_is_possible
+	lib.kueue_may_exist
 	taken := {resource | some resource, amount in w.demand; amount > 0; resource in queueing.covered}
 	count(taken) > 0
 	message := sprintf("%s: the JobSet takes %s, which a ClusterQueue gives out, outside its quota", [fault(w), lib.joined([r | some r in taken])])
@@ -66,13 +66,7 @@ needs_gang(w) := "error" if {
 	lib.gang_size(w) > 1
 } else := "warning"
 
-label_path := ["metadata", "labels", queueing.label]
-
 unqueued := [w | some w in queueing.runs; not queueing.local_queue(w); not queueing.volcano(w)]
-
-kueue_is_possible if lib.has_kueue
-
-kueue_is_possible if input.cluster == null
 
 # Where Volcano may queue as well, the runtime must be known not to use it.
 by_kueue(_) if {
@@ -91,9 +85,9 @@ by_kueue(w) if {
 	w.tensorflow
 }
 
-fault(w) := "label kueue.x-k8s.io/queue-name is missing" if not label_path[2] in object.keys(labels(w))
+fault(w) := "label kueue.x-k8s.io/queue-name is missing" if not queueing.own_label[2] in object.keys(labels(w))
 
-fault(w) := "label kueue.x-k8s.io/queue-name is empty" if label_path[2] in object.keys(labels(w))
+fault(w) := "label kueue.x-k8s.io/queue-name is empty" if queueing.own_label[2] in object.keys(labels(w))
 
 labels(w) := object.get(input.objects[w.object], ["metadata", "labels"], {})
 

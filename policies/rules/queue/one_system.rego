@@ -23,45 +23,35 @@ package rules.queue.one_system
 import data.lib
 import data.lib.queueing
 
-report contains lib.at(w.object, label_path, sprintf("the run has a Kueue queue (%s) and %s: two systems decide when it starts", [name, volcanos(w)])) if {
+report contains lib.at(w.object, queueing.own_label, sprintf("the run has a Kueue queue (%s) and %s: two systems decide when it starts", [name, volcanos(w)])) if {
 	some w in queueing.runs
 	name := queueing.labelled(input.objects[w.object])
-	kueue_may_exist
-	volcano_may_exist
+	lib.kueue_may_exist
+	lib.volcano_may_exist
 	queueing.volcano(w)
 }
 
-report contains lib.at(w.object, label_path, sprintf("the run asks for queue %s of Kueue, and cluster %s has no Kueue: the label is ignored", [name, input.cluster.name])) if {
+report contains lib.at(w.object, queueing.own_label, sprintf("the run asks for queue %s of Kueue, and cluster %s has no Kueue: the label is ignored", [name, input.cluster.name])) if {
 	some w in queueing.runs
 	name := queueing.labelled(input.objects[w.object])
-	not kueue_may_exist
+	not lib.kueue_may_exist
 }
 
 # A fault of the runtime where there is one, else of the JobSet.
 report contains finding if {
 	some w in input.workloads
-	not volcano_may_exist
+	not lib.volcano_may_exist
 	queueing.pod_group(w)
 	finding := lib.at(lib.runtime_of(w), ["spec", "podGroupPolicy", "volcano"], sprintf("podGroupPolicy.volcano on cluster %s, which has no Volcano: the PodGroup cannot be made and the run never starts", [input.cluster.name]))
 }
 
 report contains finding if {
 	some g in lib.all_pods
-	not volcano_may_exist
+	not lib.volcano_may_exist
 	not queueing.pod_group(g.workload)
 	lib.pod_spec(g).schedulerName == "volcano"
 	finding := lib.in_workload(g.workload, lib.pod_path(g, ["schedulerName"]), sprintf("schedulerName is volcano on cluster %s, which has no Volcano: no pod is ever scheduled", [input.cluster.name]))
 }
-
-label_path := ["metadata", "labels", queueing.label]
-
-kueue_may_exist if lib.has_kueue
-
-kueue_may_exist if input.cluster == null
-
-volcano_may_exist if lib.has_volcano
-
-volcano_may_exist if input.cluster == null
 
 volcanos(w) := "podGroupPolicy.volcano" if queueing.pod_group(w)
 

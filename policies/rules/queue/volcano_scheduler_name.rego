@@ -42,7 +42,7 @@ report contains object.union(finding, {"severity": severity(g.workload)}) if {
 	not queueing.pod_group(g.workload)
 	not grouped(g)
 	scheduler(g) == "volcano"
-	volcano_may_exist
+	lib.volcano_may_exist
 	finding := lib.in_workload(g.workload, lib.pod_path(g, ["schedulerName"]), "schedulerName is volcano without podGroupPolicy.volcano: no PodGroup holds the pods together, they are scheduled one by one")
 }
 
@@ -55,10 +55,6 @@ message(name) := sprintf("podGroupPolicy.volcano and schedulerName %s: only volc
 }
 
 # Without Volcano no pod is scheduled at all: queue/one-system.
-volcano_may_exist if lib.has_volcano
-
-volcano_may_exist if input.cluster == null
-
 # A PodGroup that somebody makes by hand.
 grouped(g) if lib.template(g).metadata.annotations["scheduling.k8s.io/group-name"]
 
