@@ -29,6 +29,12 @@ test_fail_twice if {
 	report == {finding(2, [0])} with input as with_objects(objects, [true, true, true])
 }
 
+test_fail_behind_what_has_no_name if {
+	nameless := {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}
+	objects := [nameless, config_map("a", "1"), nameless, config_map("a", "2")]
+	report == {finding(3, [1])} with input as with_objects(objects, [true, true, true, true])
+}
+
 test_fail_beside_the_target if {
 	objects := [config_map("a", "1"), config_map("a", "1")]
 	report == {finding(0, [1])} with input as with_objects(objects, [true, false])
