@@ -98,7 +98,9 @@ def place(cluster: Cluster, request: pytest.FixtureRequest, tmp_path_factory: py
     for name in ("forced", "as-option"):
         metadata = {"name": name, **({"annotations": {"argocd.argoproj.io/sync-options": "Force=true"}} if name == "forced" else {})}
         write(folder / name / "map.yaml", yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}))
-    write(folder / "shared" / "map.yaml", yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shared"}}))
+    for name in ("one", "two", "neither"):
+        maps = [config_map(f"of-{name}"), *([config_map("shared", by=name)] if name != "neither" else [])]
+        write(folder / "shared" / name / "maps.yaml", yaml.safe_dump_all(maps))
     for cluster_name in ("old", "new"):  # the folders of two clusters
         made_there = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"of-{cluster_name}"}}
         write(folder / "clusters" / cluster_name / "queues" / "map.yaml", yaml.safe_dump(made_there))
@@ -136,6 +138,10 @@ def placed(cluster: Cluster, request: pytest.FixtureRequest, folder: Path, *kind
             shutil.rmtree(served)
 
 
+def config_map(name: str, **data: str) -> Manifest:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
 def write(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True)
     file.write_text(text, encoding="utf-8")
@@ -165,14 +171,30 @@ def test_an_application_of_a_folder_without_manifests_is_synced_and_deploys_noth
     assert not place.status("nothing").get("resources")
 
 
-def test_an_object_of_two_applications_is_shared_and_goes_where_they_say(place: Place) -> None:
+def test_an_object_of_two_applications_is_the_ones_that_applied_it_last(place: Place) -> None:
+    """It overwrites, and the other only says so, unless it heals itself; what it no longer has is deleted, in spite of the other."""
+
+    def written() -> list[str]:
+        """What is in the object, as long as it is there."""
+        return [each["data"]["by"] for each in place.namespace.items("configmaps", "--field-selector=metadata.name=shared")]
+
+    policy = {**SERVER_SIDE, "automated": {"prune": True}}
     for name in ("one", "two"):
-        place.deploy(name, path="shared", policy=SERVER_SIDE)
-        place.namespace.wait("it is made", lambda: place.namespace.items("configmaps", "--field-selector=metadata.name=shared") != [])
-    place.namespace.wait(
-        "one of the two complains",
-        lambda: any("SharedResourceWarning" in str(place.status(name).get("conditions")) for name in ("one", "two")),
-    )
+        place.deploy(name, path=f"shared/{name}", policy=policy)
+        place.namespace.wait(f"made by {name}", lambda name=name: written() == [name])
+    place.wait_sync("one", "OutOfSync")
+    place.wait_said("one", "ConfigMap/shared is part of applications")
+    assert written() == ["two"]
+    place.deploy("one", path="shared/neither", policy=policy)
+    place.wait_sync("one", "Synced")
+    assert written() == ["two"]
+    place.deploy("one", path="shared/one", policy=policy)
+    place.namespace.wait("made by one again", lambda: written() == ["one"])
+    place.deploy("two", path="shared/two", policy={**policy, "automated": {"prune": True, "selfHeal": True}})
+    place.namespace.wait("undone by two", lambda: written() == ["two"])
+    place.deploy("two", path="shared/neither", policy=policy)
+    place.namespace.wait("deleted by two", lambda: written() == [])
+    place.wait_sync("one", "OutOfSync")
 
 
 def test_what_is_forced_is_not_applied_server_side(place: Place) -> None:

@@ -8,7 +8,7 @@
 #   description: namespaces
 # custom:
 #   seen:
-#   - "lab: tests/lab/test_argocd_claims.py::test_an_object_of_two_applications_is_shared_and_goes_where_they_say"
+#   - "lab: tests/lab/test_argocd_claims.py::test_an_object_of_two_applications_is_the_ones_that_applied_it_last"
 #   - "source: argocd controller/state.go"
 #   severity: warning
 #   needs: cluster

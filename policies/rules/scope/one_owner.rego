@@ -1,15 +1,18 @@
 # METADATA
 # title: Every object has one owner
 # description: |
-#   The same object twice: whichever is applied last overwrites the other, and where the two belong to different
-#   applications, each undoes the other's change and pruning one deletes the object of both.
+#   The same object twice: whichever is applied last overwrites the other. Where the two belong to different applications,
+#   it is the one's that applied it last: the other is OutOfSync, undoes the change only where it heals itself, and deletes
+#   nothing. What the owner no longer has it deletes where it prunes, although the other has it still.
 # related_resources:
 # - ref: https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/#fail-the-sync-if-a-shared-resource-is-found
 #   description: shared resources in Argo CD
 # custom:
 #   seen:
-#   - "lab: tests/lab/test_argocd_claims.py::test_an_object_of_two_applications_is_shared_and_goes_where_they_say"
+#   - "lab: tests/lab/test_argocd_claims.py::test_an_object_of_two_applications_is_the_ones_that_applied_it_last"
 #   - "source: argocd controller/state.go"
+#   - "source: argocd controller/cache/cache.go"
+#   - "source: argocd util/argo/resource_tracking.go"
 #   severity: error
 #   fix: "Keep the object in one place and build both from there, or give one of them another name."
 #   example: |
