@@ -9,7 +9,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -92,9 +92,9 @@ class Place:
 def place(cluster: Cluster, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("repository")
     write(folder / "nothing" / "README.md", "no manifest\n")
-    for name in ("ignored", "server-side", "client-side"):
-        code, job = trainjob(name, "")
-        write(folder / name / "run.yaml", yaml.safe_dump_all([code, job]))
+    for name in QUEUED:
+        for version in ("first", "second"):
+            write(folder / "queued" / name / version / "runs.yaml", yaml.safe_dump_all(queued(name, version)))
     for name in ("forced", "as-option"):
         metadata = {"name": name, **({"annotations": {"argocd.argoproj.io/sync-options": "Force=true"}} if name == "forced" else {})}
         write(folder / name / "map.yaml", yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}))
@@ -209,20 +209,115 @@ def test_what_is_forced_is_not_applied_server_side(place: Place) -> None:
     ] == ["as-option"]
 
 
-def test_what_kueue_writes_is_a_difference_where_argo_cd_applies_client_side(place: Place) -> None:
-    """Beside an application that ignores it as the repository's do, and one that applies server-side and has nothing of it in Git."""
-    (generator,) = yaml.safe_load_all((ROOT / "base/argocd/cluster/runs.yaml").read_text(encoding="utf-8"))
-    spec: dict[str, Any] = generator["spec"]["template"]["spec"]
-    policy = {"automated": {}, "syncOptions": spec["syncPolicy"]["syncOptions"]}
-    place.deploy("ignored", path="ignored", policy=policy, more={"ignoreDifferences": spec["ignoreDifferences"]})
-    place.deploy("server-side", path="server-side", policy=SERVER_SIDE)
-    place.deploy("client-side", path="client-side", policy={"automated": {}})
-    for name in ("ignored", "server-side", "client-side"):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Queued:
+    """How an application deploys runs that Kueue queues, and what comes of it."""
+
+    options: tuple[str, ...] = ()
+    ignored: tuple[Manifest, ...] = ()
+    spec: Manifest = field(default_factory=dict)  # what its runs have in Git beside the others'
+    sync: str = "Synced"  # as soon as one of them is admitted
+    refused: bool = False  # what a sync writes into that one
+    lost: bool = False  # what Kueue wrote into the one that waits
+    suspended: bool = False  # the one that was admitted
+
+
+def ignoring(**fields: list[str]) -> tuple[Manifest, ...]:
+    return ({"group": "trainer.kubeflow.org", "kind": "TrainJob", **fields},)
+
+
+(RUNS,) = yaml.safe_load_all((ROOT / "base/argocd/cluster/runs.yaml").read_text(encoding="utf-8"))
+OURS: dict[str, Any] = RUNS["spec"]["template"]["spec"]
+PATCHES = ['.spec.runtimePatches[]? | select(.manager == "kueue.x-k8s.io/manager")', ".spec.runtimePatches[]?.time"]
+QUEUED = {
+    "as-ours": Queued(options=tuple(OURS["syncPolicy"]["syncOptions"]), ignored=tuple(OURS["ignoreDifferences"])),
+    "server-side": Queued(options=("ServerSideApply=true",)),
+    "client-side": Queued(options=("RespectIgnoreDifferences=true",), ignored=ignoring(jqPathExpressions=PATCHES)),
+    "compared": Queued(
+        options=("RespectIgnoreDifferences=true",),
+        ignored=ignoring(jsonPointers=["/spec/suspend"]),
+        sync="OutOfSync",
+        refused=True,
+        lost=True,
+    ),
+    "hidden": Queued(ignored=ignoring(jsonPointers=["/spec/suspend"], jqPathExpressions=PATCHES), refused=True, lost=True),
+    "in-git": Queued(options=("ServerSideApply=true",), spec={"suspend": True}, sync="OutOfSync", suspended=True),
+}
+
+
+def queued(name: str, version: str) -> list[Manifest]:
+    """A run that Kueue admits, whose pods no node takes, and one in a queue that is held. The versions differ in their code alone."""
+    found = []
+    for state, queue in {"admitted": "training", "waiting": "held"}.items():
+        pod = {"nodeSelector": {"example.com/nothing": "at-all"}}
+        code, job = trainjob(f"{name}-{state}", f"# {version}", workers=1, gpus=0, queue=queue, pod=pod)
+        job["spec"] |= QUEUED[name].spec
+        found += [code, job]
+    return found
+
+
+def deploying(name: str, place: Place, path: str) -> Manifest:
+    each = QUEUED[name]
+    policy = {"automated": {}, "retry": {"limit": 0}, "syncOptions": list(each.options)}
+    return place.application(name, path=path, policy=policy, more={"ignoreDifferences": list(each.ignored)})
+
+
+@pytest.mark.parametrize("name", QUEUED)
+def test_the_gate_refuses_what_takes_from_a_run_what_kueue_wrote(name: str, place: Place, tmp_path: Path, opa: Evaluator) -> None:
+    path = f"queued/{name}/first"
+    write(tmp_path / path / "runs.yaml", yaml.safe_dump_all(queued(name, "first")))
+    told = findings([deploying(name, place, path)], tmp_path / "application.yaml", opa, place.facts(tmp_path))
+    refused = "argocd/kueue-ignored" in {each.rule for each in told if each.severity == "error"}
+    assert refused == (QUEUED[name].refused or QUEUED[name].lost or QUEUED[name].suspended)
+
+
+def test_a_sync_takes_from_a_run_what_kueue_wrote_and_argo_cd_does_not_leave_alone(place: Place) -> None:
+    """Of a run that waits, which then keeps its quota and never starts; that of an admitted one is refused, and the sync fails."""
+
+    def job(name: str, state: str) -> Manifest:
+        return place.namespace.get("trainjob", f"{name}-{state}")
+
+    def of_kueue(name: str, state: str) -> bool:
+        return "kueue.x-k8s.io/manager" in {each["manager"] for each in job(name, state)["spec"]["runtimePatches"]}
+
+    def said(name: str) -> dict[str, str]:
+        """What a sync of the second version came to, for each run."""
+        operation = place.status(name).get("operationState", {})
+        result = operation.get("syncResult", {})
+        if operation.get("phase") not in ("Succeeded", "Failed") or not result["source"]["path"].endswith("second"):
+            return {}
+        return {each["name"]: each["message"] for each in result["resources"] if each["kind"] == "TrainJob"}
+
+    held = {"name": "held", "namespace": place.namespace.name}
+    queue = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", "metadata": held}
+    place.namespace.apply({**queue, "spec": {"clusterQueue": place.namespace.name, "stopPolicy": "Hold"}})
+    for name in QUEUED:
+        place.apply(deploying(name, place, f"queued/{name}/first"))
+    for name, each in QUEUED.items():
         place.wait_ended(name, "Succeeded")
-        place.namespace.complete(name)
-    place.wait_sync("client-side", "OutOfSync")
-    place.wait_sync("server-side", "Synced")
-    place.wait_sync("ignored", "Synced")
+        place.namespace.wait(f"{name} admitted", lambda name=name: not job(name, "admitted")["spec"]["suspend"])
+        place.wait_sync(name, each.sync)
+        assert of_kueue(name, "waiting")
+    before = {name: job(name, "admitted")["metadata"]["generation"] for name in QUEUED}
+    for name in QUEUED:
+        place.apply(deploying(name, place, f"queued/{name}/second"))
+    for name, each in QUEUED.items():
+        place.namespace.wait(f"{name} synced again", lambda name=name: bool(said(name)))
+        assert ("RuntimePatches can only be modified when the TrainJob is suspended" in said(name)[f"{name}-admitted"]) == each.refused
+        assert (job(name, "admitted")["metadata"]["generation"] > before[name]) == each.suspended
+        assert of_kueue(name, "waiting") != each.lost
+    place.namespace.kubectl("patch", "localqueue", "held", "--type=merge", '--patch={"spec": {"stopPolicy": "None"}}')
+    for name, each in QUEUED.items():
+        waits = f"{name}-waiting"
+        place.namespace.wait(
+            f"{waits} has its quota",
+            lambda waits=waits: any(
+                place.namespace.condition("workload", w["metadata"]["name"], "Admitted") for w in place.namespace.workloads(waits)
+            ),
+        )
+        if not each.lost:
+            place.namespace.wait(f"{waits} starts", lambda name=name: not job(name, "waiting")["spec"]["suspend"])
+    assert {name for name in QUEUED if job(name, "waiting")["spec"]["suspend"]} == {name for name, each in QUEUED.items() if each.lost}
 
 
 COPIED: dict[str, dict[str, Any]] = {  # what an application of the cluster `new` says otherwise than its cluster.yaml

@@ -13,41 +13,70 @@ server_side(spec) := json.patch(applications.with_view("spec/ignoreDifferences",
 
 ignoring(entry) := with_view("spec/ignoreDifferences", [object.union({"group": "trainer.kubeflow.org", "kind": "TrainJob"}, entry)])
 
-found(field) := {lib.at(0, ["spec", "ignoreDifferences"], sprintf("Application owls deploys TrainJobs that Kueue queues and does not ignore %s: Argo CD fights Kueue over it", [field]))}
+harm := {
+	"spec.suspend": "a sync suspends a run that Kueue started, or starts one that it holds",
+	"Kueue's spec.runtimePatches": "a sync takes them from a run that waits, which then never starts, and fails where it was admitted",
+}
+
+found(fields) := {lib.at(0, ["spec", "ignoreDifferences"], sprintf("Application owls deploys TrainJobs that Kueue queues and does not ignore %s: %s", [field, harm[field]])) |
+	some field in fields
+}
+
+given(document, spec) := json.patch(document, [{"op": "add", "path": "/applications/0/deploys/0/spec", "value": spec}])
 
 test_fail_none if {
-	report == found("Kueue's spec.runtimePatches and spec.suspend") with input as with_view("spec/ignoreDifferences", [])
+	report == found({"Kueue's spec.runtimePatches"}) with input as with_view("spec/ignoreDifferences", [])
+	report == found({"Kueue's spec.runtimePatches", "spec.suspend"}) with input as given(with_view("spec/ignoreDifferences", []), {"suspend": true})
 }
 
-test_fail_suspend_alone if report == found("Kueue's spec.runtimePatches") with input as ignoring({"jsonPointers": ["/spec/suspend"]})
+test_fail_suspend_alone if report == found({"Kueue's spec.runtimePatches"}) with input as ignoring({"jsonPointers": ["/spec/suspend"]})
 
 test_fail_time_alone if {
-	report == found("Kueue's spec.runtimePatches") with input as ignoring({"jqPathExpressions": [".spec.suspend", ".spec.runtimePatches[]?.time"]})
+	report == found({"Kueue's spec.runtimePatches"}) with input as ignoring({"jqPathExpressions": [".spec.suspend", ".spec.runtimePatches[]?.time"]})
 }
 
-test_fail_patches_alone if report == found("spec.suspend") with input as ignoring({"jqPathExpressions": [`.spec.runtimePatches[] | select(.manager == "kueue.x-k8s.io/manager")`]})
+patches_alone := ignoring({"jqPathExpressions": [`.spec.runtimePatches[] | select(.manager == "kueue.x-k8s.io/manager")`]})
+
+test_fail_suspend_in_git if report == found({"spec.suspend"}) with input as given(patches_alone, {"suspend": false})
+
+test_fail_replaced if {
+	replaced := json.patch(patches_alone, [{"op": "add", "path": "/applications/0/spec/syncPolicy/syncOptions/-", "value": "Replace=true"}])
+	report == found({"spec.suspend"}) with input as replaced
+}
+
+test_success_no_suspend_in_git if report == set() with input as patches_alone
 
 test_fail_other_kind if count(report) == 1 with input as ignoring({"kind": "JobSet", "jsonPointers": ["/spec"]})
 
 test_fail_not_respected if {
 	report == {lib.at(
 		0, ["spec", "syncPolicy", "syncOptions"],
-		"Application owls ignores what Kueue writes into TrainJobs but lacks RespectIgnoreDifferences=true: a sync still overwrites it",
+		"Application owls ignores what Kueue writes into TrainJobs but lacks RespectIgnoreDifferences=true: a sync still writes it",
 	)} with input as with_view("spec/syncPolicy/syncOptions", [])
 }
 
+# An Application of another repository that applies client-side.
+elsewhere := json.patch(applications.elsewhere, [
+	{"op": "replace", "path": "/applications/0/spec/syncPolicy/syncOptions", "value": ["RespectIgnoreDifferences=true"]},
+	{"op": "replace", "path": "/applications/0/spec/ignoreDifferences", "value": []},
+])
+
 test_fail_called_so if {
-	unknown := json.patch(applications.elsewhere, [{"op": "replace", "path": "/applications/0/spec/ignoreDifferences", "value": []}])
-	count(report) == 1 with input as json.patch(unknown, [{"op": "replace", "path": "/applications/0/spec/project", "value": "training"}])
+	count(report) == 1 with input as json.patch(elsewhere, [{"op": "replace", "path": "/applications/0/spec/project", "value": "training"}])
 	queue := {"kind": "LocalQueue", "namespace": "owls", "name": "night"}
-	count(report) == 1 with input as json.patch(unknown, [{"op": "add", "path": "/cluster/external/-", "value": queue}])
+	count(report) == 1 with input as json.patch(elsewhere, [{"op": "add", "path": "/cluster/external/-", "value": queue}])
+}
+
+test_success_server_side_elsewhere if {
+	report == set() with input as json.patch(elsewhere, [{"op": "add", "path": "/applications/0/spec/syncPolicy/syncOptions/-", "value": "ServerSideApply=true"}])
 }
 
 test_fail_server_side if {
-	count(report) == 1 with input as server_side({"suspend": true})
+	report == found({"spec.suspend"}) with input as server_side({"suspend": true})
+	report == set() with input as json.patch(with_view("spec/ignoreDifferences", []), [{"op": "add", "path": "/applications/0/deploys/0/metadata/annotations", "value": {"argocd.argoproj.io/sync-options": "ServerSideApply=true"}}])
 	count(report) == 1 with input as server_side({"runtimePatches": [{"manager": "kueue.x-k8s.io/manager"}]})
 	count(report) == 1 with input as json.patch(server_side({}), [{"op": "add", "path": "/applications/0/deploys/0/metadata/annotations", "value": {"argocd.argoproj.io/sync-options": "ServerSideApply=false"}}])
-	count(report) == 1 with input as json.patch(server_side({}), [{"op": "add", "path": "/applications/0/spec/syncPolicy/syncOptions/-", "value": "Replace=true"}])
+	count(report) == 2 with input as json.patch(server_side({}), [{"op": "add", "path": "/applications/0/spec/syncPolicy/syncOptions/-", "value": "Replace=true"}])
 }
 
 test_success_server_side if {
@@ -57,23 +86,22 @@ test_success_server_side if {
 
 # Names say nothing, and Volcano is there as well: what is ignored tells.
 test_fail_half_of_it if {
-	count(report) == 1 with input as json.patch(applications.elsewhere, [
-		{"op": "replace", "path": "/applications/0/spec/ignoreDifferences/0/jsonPointers", "value": ["/spec/suspend"]},
+	suspend := [{"group": "trainer.kubeflow.org", "kind": "TrainJob", "jsonPointers": ["/spec/suspend"]}]
+	count(report) == 1 with input as json.patch(elsewhere, [
+		{"op": "replace", "path": "/applications/0/spec/ignoreDifferences", "value": suspend},
 		{"op": "replace", "path": "/applications/0/sources/0/spec/path", "value": "birds/owls"},
 		{"op": "add", "path": "/cluster/versions/volcano", "value": "1.14.1"},
 	])
 }
 
 test_fail_project_for_training if {
-	count(report) == 1 with input as json.patch(applications.elsewhere, [
-		{"op": "replace", "path": "/applications/0/spec/ignoreDifferences", "value": []},
+	count(report) == 1 with input as json.patch(elsewhere, [
 		{"op": "replace", "path": "/applications/0/sources/0/spec/path", "value": "birds/owls"},
 	])
 }
 
 test_success_other_project if {
-	report == set() with input as json.patch(applications.elsewhere, [
-		{"op": "replace", "path": "/applications/0/spec/ignoreDifferences", "value": []},
+	report == set() with input as json.patch(elsewhere, [
 		{"op": "replace", "path": "/applications/0/sources/0/spec/path", "value": "birds/owls"},
 		{"op": "replace", "path": "/objects/1/spec/namespaceResourceWhitelist", "value": [{"group": "", "kind": "ConfigMap"}]},
 	])
