@@ -108,6 +108,8 @@ def place(cluster: Cluster, request: pytest.FixtureRequest, tmp_path_factory: py
         write(folder / "too-big" / how / "definition.json", json.dumps(definition(how)))
         for version in ("first", "second"):
             write(folder / "written-into" / how / version / "all.yaml", yaml.safe_dump_all(written_into(how, version)))
+    for name in WAVES:
+        write(folder / "waves" / name / "all.yaml", yaml.safe_dump_all(with_runtime(name)))
     commit(folder)
     git(folder, "switch", "--quiet", "--create=other")
     git(folder, "rm", "--quiet", "-r", "clusters/new")
@@ -318,6 +320,47 @@ def test_a_sync_takes_from_a_run_what_kueue_wrote_and_argo_cd_does_not_leave_alo
         if not each.lost:
             place.namespace.wait(f"{waits} starts", lambda name=name: not job(name, "waiting")["spec"]["suspend"])
     assert {name for name in QUEUED if job(name, "waiting")["spec"]["suspend"]} == {name for name, each in QUEUED.items() if each.lost}
+
+
+WAVES = {"earlier": "-1", "together": "0", "later": "1"}  # of the runtime; the run is in 0
+
+
+def with_runtime(name: str) -> list[Manifest]:
+    """A suspended run, whose name is the first of the two, and a runtime of its own."""
+    node = {"metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}}
+    pod = {"containers": [{"name": "node", "image": "registry.k8s.io/pause:3.10"}]}
+    job = {"name": "node", "template": {**node, "spec": {"template": {"spec": pod}}}}
+    waved = {"name": f"{name}-runtime", "annotations": {"argocd.argoproj.io/sync-wave": WAVES[name]}}
+    trainer = "trainer.kubeflow.org/v1alpha1"
+    runtime = {"kind": "TrainingRuntime", "name": f"{name}-runtime"}
+    return [
+        {"apiVersion": trainer, "kind": "TrainJob", "metadata": {"name": name}, "spec": {"suspend": True, "runtimeRef": runtime}},
+        {"apiVersion": trainer, "kind": "TrainingRuntime", "metadata": waved, "spec": {"template": {"spec": {"replicatedJobs": [job]}}}},
+    ]
+
+
+@pytest.mark.parametrize(("name", "severity"), {"earlier": None, "together": "warning", "later": "error"}.items())
+def test_the_gate_refuses_a_runtime_in_a_later_wave(name: str, severity: str | None, place: Place, tmp_path: Path, opa: Evaluator) -> None:
+    write(tmp_path / "waves" / name / "all.yaml", yaml.safe_dump_all(with_runtime(name)))
+    told = findings([place.application(name, path=f"waves/{name}")], tmp_path / "application.yaml", opa, place.facts(tmp_path))
+    assert [each.severity for each in told if each.rule == "argocd/runtime-before-run"] == ([severity] if severity else [])
+
+
+def test_a_runtime_in_a_later_wave_than_its_run_is_never_applied(place: Place) -> None:
+    """In an earlier one it is there in time, in the same one a second attempt finds it."""
+    policy = {**SERVER_SIDE, "retry": {"limit": 2, "backoff": {"duration": "1s", "factor": 1}}}
+    for name in WAVES:
+        place.deploy(f"wave-{name}", path=f"waves/{name}", policy=policy)
+    attempts = {}
+    for name in WAVES:
+        place.wait_ended(f"wave-{name}", "Failed" if name == "later" else "Succeeded")
+        attempts[name] = 1 + place.status(f"wave-{name}")["operationState"].get("retryCount", 0)
+    assert attempts["earlier"] == 1 < attempts["together"]
+    [refused] = place.status("wave-later")["operationState"]["syncResult"]["resources"]
+    assert "denied the request" in refused["message"]
+    assert "later-runtime" in refused["message"]
+    assert place.namespace.items("trainjobs", "--field-selector=metadata.name=later") == []
+    assert {each["metadata"]["name"] for each in place.namespace.items("trainingruntimes")} == {"earlier-runtime", "together-runtime"}
 
 
 COPIED: dict[str, dict[str, Any]] = {  # what an application of the cluster `new` says otherwise than its cluster.yaml

@@ -1,22 +1,23 @@
 # METADATA
 # title: Argo CD applies a runtime before the runs that are made from it
 # description: |
-#   Trainer's webhook refuses a TrainJob whose runtime does not exist yet, and a wave begins only when all of the one
-#   before was applied: a runtime in a later wave than its run is never applied (an error). In the same wave the order
-#   is left to chance, and to retries (a warning). Where no Application is known, annotations in one kustomization or
-#   file tell a later wave (a warning).
+#   The webhooks refuse a TrainJob whose runtime does not exist yet, and a wave begins only when all of the one before was
+#   applied: a runtime in a later wave than its run is never applied (an error). In the same wave what comes first by name
+#   is applied first, and a run that comes too early waits for the next attempt (a warning). Where no Application is
+#   known, annotations in one kustomization or file tell a later wave (a warning).
 # related_resources:
 # - ref: https://argo-cd.readthedocs.io/en/stable/user-guide/sync-waves/
 #   description: sync waves
 # custom:
 #   seen:
-#   - "lab: tests/lab/test_argocd.py::test_a_runtime_and_its_run_come_in_one_push"
+#   - "lab: tests/lab/test_argocd_claims.py::test_a_runtime_in_a_later_wave_than_its_run_is_never_applied"
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_a_run_without_its_runtime_is_refused"
 #   - "source: gitops-engine pkg/sync/sync_context.go"
+#   - "source: gitops-engine pkg/sync/sync_tasks.go"
 #   severity: error
 #   fix: "Give the runtime an earlier wave: the annotation argocd.argoproj.io/sync-wave: \"-1\"."
 #   symptoms:
-#   - "admission webhook denied the request: the runtime of the TrainJob does not exist"
+#   - "admission webhook denied the request: runtime … not found"
 #   example: |
 #     kind: TrainingRuntime
 #     metadata:
