@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from gate.evaluate import Evaluator
-from tests.lab.conftest import Cluster, own
+from tests.lab.conftest import Cluster, own, present
 from tests.lab.live import Manifest, Namespace, trainjob
 from tests.lab.test_gate_and_cluster import QUEUE, REQUESTS, Fault, accepted, errors, refusal, remove
 from tests.lab.test_gate_and_cluster import made as of_repository
@@ -24,6 +25,7 @@ KUEUE = "kueue.x-k8s.io/v1beta2"
 TOPOLOGY = "kueue.x-k8s.io/podset-"  # how the annotations begin that ask for one
 REQUIRED, PREFERRED, UNCONSTRAINED = (f"{TOPOLOGY}{word}-topology" for word in ("required", "preferred", "unconstrained"))
 SLICE, SLICE_SIZE = f"{TOPOLOGY}slice-required-topology", f"{TOPOLOGY}slice-size"
+MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 SLICES, GROUP = f"{TOPOLOGY}slice-required-topology-constraints", f"{TOPOLOGY}group-name"
 pytestmark = pytest.mark.lab
 
@@ -51,11 +53,17 @@ def lending(limit: str, **spec: Any) -> Manifest:
     return queue
 
 
-def two_groups(flavor: str) -> Manifest:
+def two_groups(flavor: str, resource: str = "memory") -> Manifest:
     queue = cluster_queue("groups")
-    resources = [{"name": "memory", "nominalQuota": "1Gi"}]
-    queue["spec"]["resourceGroups"].append({"coveredResources": ["memory"], "flavors": [{"name": flavor, "resources": resources}]})
+    resources = [{"name": resource, "nominalQuota": "1Gi"}]
+    queue["spec"]["resourceGroups"].append({"coveredResources": [resource], "flavors": [{"name": flavor, "resources": resources}]})
     return queue
+
+
+def cohort(limit: str, **spec: Any) -> Manifest:
+    quota = {"name": "cpu", "nominalQuota": "1", limit: "1"}
+    groups = [{"coveredResources": ["cpu"], "flavors": [{"name": "plain", "resources": [quota]}]}]
+    return made(KUEUE, "Cohort", "whole", {"resourceGroups": groups, **spec})
 
 
 def ordered(*names: str) -> Manifest:
@@ -71,6 +79,9 @@ REFUSED = {  # each beside a twin that is right
     "lends-too-much": (lending("2", cohortName="all"), lending("1", cohortName="all")),
     "lends-to-nobody": (lending("1"), cluster_queue("lends")),
     "flavor-twice": (two_groups("plain"), two_groups("other")),
+    "resource-twice": (two_groups("other", "cpu"), two_groups("other")),
+    "cohort-lends-to-nobody": (cohort("lendingLimit"), cohort("lendingLimit", parentName="all")),
+    "cohort-borrows-from-nobody": (cohort("borrowingLimit"), cohort("borrowingLimit", parentName="all")),
     "deserved": (volcano("deserved", capability={"cpu": "1"}, deserved={"cpu": "2"}), volcano("deserved", deserved={"cpu": "2"})),
     "not-in-capability": (
         volcano("deserved", capability={"cpu": "1"}, deserved={"nvidia.com/gpu": "1"}),
@@ -80,6 +91,11 @@ REFUSED = {  # each beside a twin that is right
         volcano("guarantee", guarantee={"resource": {"cpu": "1"}}),
         volcano("guarantee", guarantee={"resource": {"cpu": "1"}}, deserved={"cpu": "1"}),
     ),
+    "guarantee-above-capability": (
+        volcano("guarantee", capability={"cpu": "1"}, guarantee={"resource": {"cpu": "2"}}),
+        volcano("guarantee", capability={"cpu": "2"}, guarantee={"resource": {"cpu": "2"}}, deserved={"cpu": "2"}),
+    ),
+    "own-parent": (volcano("parent", parent="parent"), volcano("parent")),
     "parent": (volcano("parent", parent="test-nowhere"), volcano("parent", parent="root")),
 }
 
@@ -93,6 +109,68 @@ def test_queues_that_are_refused(name: str, cluster: Cluster, tmp_path: Path, op
     assert errors([*flavors, fault], tmp_path / "fault.yaml", opa) == {rule}
     assert refusal(cluster, [sound]) == ""
     assert "denied the request" in refusal(cluster, [fault])
+
+
+PARENTS = [
+    volcano("test-parent", capability={"cpu": "4"}, deserved={"cpu": "3"}, guarantee={"resource": {"cpu": "2"}}),
+    volcano("test-capability-alone", capability={"cpu": "4"}),
+]
+SIBLINGS = [volcano(f"{each['metadata']['name']}-first", parent=each["metadata"]["name"], deserved={"cpu": "1"}) for each in PARENTS]
+SIBLINGS[0]["spec"]["guarantee"] = {"resource": {"cpu": "1"}}
+CHILDREN = {  # each beside a twin that is right, and what Volcano says
+    "capability": (
+        volcano("test-child", parent="test-parent", capability={"cpu": "5"}),
+        volcano("test-child", parent="test-parent", capability={"cpu": "4"}),
+        "exceeds parent queue test-parent capability",
+    ),
+    "deserved": (
+        volcano("test-child", parent="test-parent", deserved={"cpu": "3"}),
+        volcano("test-child", parent="test-parent", deserved={"cpu": "2"}),
+        "exceeds parent's deserved limit",
+    ),
+    "guarantee": (
+        volcano("test-child", parent="test-parent", deserved={"cpu": "2"}, guarantee={"resource": {"cpu": "2"}}),
+        volcano("test-child", parent="test-parent", deserved={"cpu": "2"}, guarantee={"resource": {"cpu": "1"}}),
+        "exceeds parent's guarantee limit",
+    ),
+    "deserved-above-capability": (
+        volcano("test-child", parent="test-capability-alone", deserved={"cpu": "4"}),
+        volcano("test-child", parent="test-capability-alone", deserved={"cpu": "3"}),
+        "exceeds parent's capability",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def family(cluster: Cluster) -> Iterator[None]:
+    """Queues that are parents, each with a first child."""
+    try:
+        cluster.apply(*PARENTS)
+        cluster.wait("the webhook knows the parents", lambda: not any(refusal(cluster, [each]) for each in SIBLINGS))
+        cluster.apply(*SIBLINGS)
+        yield
+    finally:
+        remove(cluster, SIBLINGS)
+        cluster.wait("the parents go", lambda: gone(cluster, PARENTS))
+
+
+def gone(cluster: Cluster, queues: list[Manifest]) -> bool:
+    """Whether Volcano, which learns a moment later that their children are gone, lets these go."""
+    try:
+        remove(cluster, queues)
+    except subprocess.CalledProcessError as error:
+        assert "child queues" in error.stderr, error.stderr
+        return False
+    return True
+
+
+@pytest.mark.parametrize("name", CHILDREN)
+def test_children_that_are_refused(name: str, family: None, cluster: Cluster, tmp_path: Path, opa: Evaluator) -> None:
+    fault, sound, words = CHILDREN[name]
+    assert errors([*PARENTS, *SIBLINGS, sound], tmp_path / "sound.yaml", opa) == set()
+    assert errors([*PARENTS, *SIBLINGS, fault], tmp_path / "fault.yaml", opa) == {"queue/volcano-queue-accepted"}
+    cluster.wait("the webhook knows the children", lambda: words in refusal(cluster, [fault]))
+    assert refusal(cluster, [sound]) == ""
 
 
 HOST = "kubernetes.io/hostname"
@@ -158,7 +236,19 @@ def test_groups_of_pod_templates_that_are_refused(place: Namespace, tmp_path: Pa
 
 # --- never admitted ---------------------------------------------------------------------------------------------
 
-TWO = {"containers": [{"name": "main", "image": "busybox:1.37", "resources": {"requests": {"cpu": "2"}}}]}
+
+def cpus(amount: str) -> Manifest:
+    """What a pod that asks for so much CPU has in its spec."""
+    return {"containers": [{"name": "main", "image": "busybox:1.37", "resources": {"requests": {"cpu": amount}}}]}
+
+
+def required(system: str) -> Manifest:
+    """The node affinity of a pod that runs on nodes of one system only."""
+    terms = [{"matchExpressions": [{"key": "kubernetes.io/os", "operator": "In", "values": [system]}]}]
+    return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}}
+
+
+TWO = cpus("2")
 NEVER = {  # run: its queue, what its pods ask for, the rule, what Kueue says
     "another-system": (
         "plain",
@@ -166,6 +256,8 @@ NEVER = {  # run: its queue, what its pods ask for, the rule, what Kueue says
         "queue/flavor-takes-pods",
         "doesn't match node affinity",
     ),
+    "another-system-by-affinity": ("plain", required("windows"), "queue/flavor-takes-pods", "doesn't match node affinity"),
+    "only-topology": ("mixed", {}, "queue/flavor-takes-pods", "supports only TopologyAwareScheduling"),
     "tainted": ("tainted", {}, "queue/flavor-takes-pods", "untolerated taint"),
     "no-topology": ("plain", {REQUIRED: "kubernetes.io/hostname"}, "queue/topology-request", "does not support TopologyAwareScheduling"),
     "no-level": ("racks", {REQUIRED: "example.com/block"}, "queue/topology-request", "does not contain the requested level"),
@@ -180,20 +272,24 @@ NEVER = {  # run: its queue, what its pods ask for, the rule, what Kueue says
     "circle": ("circle", {}, "queue/cohorts-form-trees", "is inactive"),
     "held": ("borrower", TWO, "queue/within-quota", "insufficient quota for cpu"),  # its cohort borrows half a CPU
     "kept": ("lender", TWO, "queue/within-quota", "insufficient quota for cpu"),  # the other's cohort lends half a CPU
+    "over-two-flavors": ("both", TWO, "queue/within-quota", "insufficient quota for cpu"),  # one CPU of each
+    "together": ("plain", {**cpus("600m"), "jobs": 2}, "queue/within-quota", "previously considered podsets requests (600m)"),
     "no-parameters": ("checked", {}, "queue/admission-check-works", "is inactive"),
 }
 
 
+WHERE = {"asked": "plain", "not-asked": "nowhere"}  # for which flavor a check is asked
 LIMITS = {"borrower": "borrowingLimit", "lender": "lendingLimit"}
 
 
 def surroundings(namespace: str, queue: str, limit: str = "500m") -> list[Manifest]:
     """What one of the runs needs: the flavors, its queue, and what that names, all called after the namespace."""
-    here = {name: f"{namespace}-{name}" for name in ("plain", "tainted", "racks", "circle", "checked", "other", *LIMITS)}
+    here = {name: f"{namespace}-{name}" for name in ("plain", "tainted", "racks", "mixed", "both", "circle", "checked", "other", *LIMITS)}
     linux = {"kubernetes.io/os": "linux"}
     taint = {"key": "example.com/team", "value": "other", "effect": "NoSchedule"}
-    flavors = {"plain": {}, "tainted": {"nodeTaints": [taint]}, "racks": {"topologyName": here["racks"]}}
-    flavor = queue if queue in flavors else "plain"
+    specs = {"plain": {}, "tainted": {"nodeTaints": [taint]}, "racks": {"topologyName": here["racks"]}, "other": {}}
+    several = {"mixed": ["racks", "tainted"], "both": ["plain", "other"]}
+    flavors = several.get(queue, [queue if queue in specs else "plain"])
     more = {
         "circle": {"cohortName": here["circle"]},
         "checked": {"admissionChecksStrategy": {"admissionChecks": [{"name": here["checked"]}]}},
@@ -201,37 +297,43 @@ def surroundings(namespace: str, queue: str, limit: str = "500m") -> list[Manife
         "lender": {"cohortName": f"{here['lender']}-outer"},
     }
     objects = [
-        made(KUEUE, "ResourceFlavor", here[flavor], {"nodeLabels": linux, **flavors[flavor]}),
-        cluster_queue(here[queue], (here[flavor],), **more.get(queue, {})),
+        *(made(KUEUE, "ResourceFlavor", here[each], {"nodeLabels": linux, **specs[each]}) for each in flavors),
+        cluster_queue(here[queue], tuple(here[each] for each in flavors), **more.get(queue, {})),
         {**made(KUEUE, "LocalQueue", queue, {"clusterQueue": here[queue]}), "metadata": {"name": queue, "namespace": namespace}},
     ]
-    if queue == "racks":
-        objects.append(made(KUEUE, "Topology", here[queue], {"levels": [{"nodeLabel": "kubernetes.io/hostname"}]}))
+    if "racks" in flavors:
+        objects.append(made(KUEUE, "Topology", here["racks"], {"levels": [{"nodeLabel": "kubernetes.io/hostname"}]}))
     if queue == "circle":
         objects.append(made(KUEUE, "Cohort", here["circle"], {"parentName": here["other"]}))
         objects.append(made(KUEUE, "Cohort", here["other"], {"parentName": here["circle"]}))
     if queue in LIMITS:  # two queues of one CPU each, of which one is in an inner cohort
         quota = {"name": "cpu", "nominalQuota": "0", LIMITS[queue]: limit}
-        groups = [{"coveredResources": ["cpu"], "flavors": [{"name": here[flavor], "resources": [quota]}]}]
+        groups = [{"coveredResources": ["cpu"], "flavors": [{"name": here["plain"], "resources": [quota]}]}]
         inner = {"parentName": f"{here[queue]}-outer", "resourceGroups": groups}
         theirs = f"{here[queue]}-{'outer' if queue == 'borrower' else 'inner'}"
         objects.append(made(KUEUE, "Cohort", f"{here[queue]}-inner", inner))
-        objects.append(cluster_queue(f"{here[queue]}-idle", (here[flavor],), cohortName=theirs))
+        objects.append(cluster_queue(f"{here[queue]}-idle", (here["plain"],), cohortName=theirs))
     if queue == "checked":
-        objects.append(made(KUEUE, "AdmissionCheck", here[queue], {"controllerName": "kueue.x-k8s.io/provisioning-request"}))
+        objects.append(made(KUEUE, "AdmissionCheck", here[queue], {"controllerName": MULTIKUEUE}))
     return objects
 
 
 def jobset(name: str, namespace: str, queue: str, asked: Manifest) -> Manifest:
+    """A JobSet of one pod, or of as many `jobs` as are asked for; all else is an annotation or a field of the pod's spec."""
     annotations = {key: value for key, value in asked.items() if key.startswith(TOPOLOGY)}
     container = {"name": "main", "image": "busybox:1.37", "resources": {"requests": {"cpu": "1m"}}}
-    pod = {"restartPolicy": "Never", "containers": [container], **{key: value for key, value in asked.items() if key not in annotations}}
+    pod = {
+        "restartPolicy": "Never",
+        "containers": [container],
+        **{key: value for key, value in asked.items() if key not in (*annotations, "jobs")},
+    }
     job = {"backoffLimit": 0, "template": {"metadata": {"annotations": annotations}, "spec": pod}}
+    jobs = [{"name": each, "template": {"spec": job}} for each in ("main", "more")[: asked.get("jobs", 1)]]
     return {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
         "metadata": {"name": name, "namespace": namespace, "labels": {"kueue.x-k8s.io/queue-name": queue}},
-        "spec": {"suspend": True, "replicatedJobs": [{"name": "main", "template": {"spec": job}}]},
+        "spec": {"suspend": True, "replicatedJobs": jobs},
     }
 
 
@@ -276,6 +378,83 @@ def test_a_limit_of_an_inner_cohort_that_does_not_bind(queue: str, cluster: Clus
         cluster.wait("admitted", lambda: not cluster.get("jobset", "whole", f"--namespace={name}")["spec"]["suspend"])
     finally:
         remove(cluster, [run, *objects])
+
+
+CHECKS: dict[str, tuple[Manifest | None, str]] = {  # a check's parameters, and what Kueue says of it
+    "no-parameters": (None, "missing parameters reference"),
+    "another-kind": ({"kind": "ProvisioningRequestConfig", "name": "test-checks"}, 'wrong kind "ProvisioningRequestConfig"'),
+    "no-configuration": ({"kind": "MultiKueueConfig", "name": "test-nowhere"}, '"test-nowhere" not found'),
+}
+
+
+def check(name: str, controller: str, **spec: Any) -> Manifest:
+    return made(KUEUE, "AdmissionCheck", name, {"controllerName": controller, **spec})
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_checks_that_are_inactive(name: str, cluster: Cluster, tmp_path: Path, opa: Evaluator) -> None:
+    """Beside one whose configuration is found, and which lacks only the cluster that is configured."""
+    parameters, words = CHECKS[name]
+    config = made(KUEUE, "MultiKueueConfig", "test-checks", {"clusters": ["test-nowhere"]})
+    given = {} if parameters is None else {"parameters": {"apiGroup": "kueue.x-k8s.io", **parameters}}
+    right = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "test-checks"}
+    sound, fault = check("test-checks-sound", MULTIKUEUE, parameters=right), check("test-checks", MULTIKUEUE, **given)
+    assert errors([config, sound], tmp_path / "sound.yaml", opa) == set()
+    assert errors([config, fault], tmp_path / "fault.yaml", opa) == {"queue/admission-check-works"}
+    with present(cluster, config, sound, fault):
+        cluster.wait("Kueue's words", lambda: words in str(cluster.get("admissioncheck", "test-checks").get("status")))
+        cluster.wait(
+            "and of the other", lambda: "Missing clusters" in str(cluster.get("admissioncheck", "test-checks-sound").get("status"))
+        )
+
+
+def checked(name: str, controller: str, checked: tuple[str, ...], **spec: Any) -> list[Manifest]:
+    """A LocalQueue and a ClusterQueue of one flavor or two, where a check is asked of some, and what they name."""
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    strategy = {"admissionChecks": [{"name": name, "onFlavors": list(checked)}]}
+    local = made(KUEUE, "LocalQueue", "training", {"clusterQueue": name})
+    local["metadata"]["namespace"] = name
+    flavors = [made(KUEUE, "ResourceFlavor", f"{name}-{each}", {}) for each in ("plain", "other")]
+    names = tuple(each["metadata"]["name"] for each in flavors)
+    return [namespace, *flavors, check(name, controller, **spec), cluster_queue(name, names, admissionChecksStrategy=strategy), local]
+
+
+def test_a_check_for_a_flavor_that_the_queue_does_not_have_holds_no_run(cluster: Cluster, tmp_path: Path, opa: Evaluator) -> None:
+    """Of a controller of nobody's, whose part is played here: it says that the check is active, and then nothing of any run."""
+    active = {"type": "Active", "status": "True", "reason": "Active", "message": "", "lastTransitionTime": "2020-01-01T00:00:00Z"}
+    objects = {end: checked(f"test-{end}", "example.com/budget", (f"test-{end}-{flavor}",)) for end, flavor in WHERE.items()}
+    runs = {end: jobset("held", f"test-{end}", "training", {}) for end in WHERE}
+    assert errors([*objects["asked"], runs["asked"]], tmp_path / "sound.yaml", opa) == set()
+    assert errors([*objects["not-asked"], runs["not-asked"]], tmp_path / "fault.yaml", opa) == {"queue/admission-check-works"}
+    everything = [each for end in WHERE for each in objects[end]]
+    try:
+        cluster.apply(*everything)
+        for end in WHERE:
+            patch = json.dumps({"status": {"conditions": [active]}})
+            cluster.kubectl("patch", "admissioncheck", f"test-{end}", "--subresource=status", "--type=merge", f"--patch={patch}")
+        cluster.apply(*runs.values())
+        cluster.wait("it starts", lambda: not cluster.get("jobset", "held", "--namespace=test-not-asked")["spec"]["suspend"])
+        cluster.wait("the other one has its quota", lambda: "QuotaReserved" in str(cluster.get("workloads", "--namespace=test-asked")))
+        assert cluster.get("jobset", "held", "--namespace=test-asked")["spec"]["suspend"]
+    finally:
+        remove(cluster, [*runs.values(), *everything])
+
+
+def test_a_multikueue_check_for_some_flavors_makes_its_queue_inactive(cluster: Cluster, tmp_path: Path, opa: Evaluator) -> None:
+    parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "test-some"}
+    config = made(KUEUE, "MultiKueueConfig", "test-some", {"clusters": ["test-nowhere"]})
+    flavors = ("test-some-plain", "test-some-other")
+    fault, sound = (checked("test-some", MULTIKUEUE, some, parameters=parameters) for some in (flavors[:1], flavors))
+    assert errors([config, *sound], tmp_path / "sound.yaml", opa) == set()
+    assert errors([config, *fault], tmp_path / "fault.yaml", opa) == {"queue/admission-check-works"}
+
+    def words() -> bool:
+        return "Cannot specify MultiKueue AdmissionCheck per flavor" in str(cluster.get("clusterqueue", "test-some").get("status"))
+
+    with present(cluster, config, *fault):
+        cluster.wait("Kueue's words", words)
+        cluster.apply(*sound)
+        cluster.wait("no word of it", lambda: not words())
 
 
 def said(place: Namespace, name: str) -> str:

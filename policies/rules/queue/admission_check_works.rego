@@ -3,7 +3,8 @@
 # description: |
 #   Kueue's own admission checks need parameters: without them, or with a configuration that does not exist, the check is
 #   inactive and so is every ClusterQueue that has it. A check whose onFlavors names no flavor of its ClusterQueue is never
-#   asked: runs start without it, past the budget or before their nodes are there.
+#   asked: runs start without it, past the budget or before their nodes are there. MultiKueue's check is for
+#   all flavors: onFlavors that leaves one out makes the ClusterQueue inactive.
 # related_resources:
 # - ref: https://kueue.sigs.k8s.io/docs/concepts/admission_check/
 # custom:
@@ -13,6 +14,10 @@
 #   needs: cluster
 #   seen:
 #   - "lab: tests/lab/test_queues.py::test_runs_that_are_never_admitted"
+#   - "lab: tests/lab/test_queues.py::test_checks_that_are_inactive"
+#   - "lab: tests/lab/test_queues.py::test_a_check_for_a_flavor_that_the_queue_does_not_have_holds_no_run"
+#   - "lab: tests/lab/test_queues.py::test_a_multikueue_check_for_some_flavors_makes_its_queue_inactive"
+#   - "source: kueue pkg/cache/scheduler/clusterqueue.go"
 #   - "source: kueue pkg/util/admissioncheck/admissioncheck.go"
 #   - "source: kueue pkg/controller/admissionchecks/provisioning/admissioncheck_reconciler.go"
 #   - "source: kueue pkg/workload/workload.go"
@@ -47,11 +52,30 @@ report contains lib.at(i, ["spec", "parameters", "name"], sprintf("%s %s does no
 
 report contains object.union(lib.at(i, ["spec", "admissionChecksStrategy", "admissionChecks", n, "onFlavors"], message), {"severity": severity(check, flavors)}) if {
 	some i, queue in lib.objects("kueue.x-k8s.io", "ClusterQueue")
-	flavors := {flavor.name | some group in queue.spec.resourceGroups; some flavor in group.flavors}
+	flavors := flavors_of(queue)
 	some n, check in queue.spec.admissionChecksStrategy.admissionChecks
+	not multikueue(check.name)
 	missing := [flavor | some flavor in check.onFlavors; not flavor in flavors]
 	count(missing) > 0
-	message := sprintf("ClusterQueue %s has no flavor %s (it has: %s): runs are not held for check %s there", [queue.metadata.name, lib.joined(missing), lib.joined([f | some f in flavors]), check.name])
+	message := sprintf("ClusterQueue %s has no flavor %s (it has: %s): runs are not held for check %s there", [queue.metadata.name, lib.joined(missing), lib.joined(flavors), check.name])
+}
+
+report contains object.union(lib.at(i, ["spec", "admissionChecksStrategy", "admissionChecks", n, "onFlavors"], message), {"fix": "Leave onFlavors out."}) if {
+	some i, queue in lib.objects("kueue.x-k8s.io", "ClusterQueue")
+	some n, check in queue.spec.admissionChecksStrategy.admissionChecks
+	multikueue(check.name)
+	asked := {flavor | some flavor in check.onFlavors}
+	count(asked) > 0
+	asked != flavors_of(queue)
+	message := sprintf("check %s is of MultiKueue, which is for all flavors of a ClusterQueue (here: %s): %s is inactive", [check.name, lib.joined(flavors_of(queue)), queue.metadata.name])
+}
+
+flavors_of(queue) := {flavor.name | some group in queue.spec.resourceGroups; some flavor in group.flavors}
+
+multikueue(name) if {
+	some check in lib.objects("kueue.x-k8s.io", "AdmissionCheck")
+	check.metadata.name == name
+	check.spec.controllerName == "kueue.x-k8s.io/multikueue"
 }
 
 configured_by := {

@@ -38,6 +38,22 @@ test_fail_no_such_flavor if {
 	admission_check_works.report == on_flavors("warning", "h100") with input as flavors(["a100", "h100"])
 }
 
+of_multikueue(document) := json.patch(document, [
+	check({"controllerName": "kueue.x-k8s.io/multikueue", "parameters": parameters("MultiKueueConfig", "all").parameters}),
+	runs.set("/objects/-", {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "MultiKueueConfig", "metadata": {"name": "all"}, "spec": {"clusters": ["far"]}}),
+])
+
+test_fail_multikueue_for_some_flavors if {
+	path := ["spec", "admissionChecksStrategy", "admissionChecks", 0, "onFlavors"]
+	message := "check nodes is of MultiKueue, which is for all flavors of a ClusterQueue (here: a100): survey is inactive"
+	admission_check_works.report == {object.union(lib.at(3, path, message), {"fix": "Leave onFlavors out."})} with input as of_multikueue(flavors(["h100"]))
+}
+
+test_success_multikueue if {
+	admission_check_works.report == set() with input as of_multikueue(flavors(["a100"]))
+	admission_check_works.report == set() with input as of_multikueue(flavors([]))
+}
+
 test_success_flavor if admission_check_works.report == set() with input as flavors(["a100"])
 
 test_success_parameters if {

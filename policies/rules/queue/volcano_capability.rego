@@ -13,6 +13,7 @@
 #   seen:
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_a_gang_above_the_capability_of_its_queue_is_never_enqueued"
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_a_gang_whose_limits_are_not_counted_is_enqueued_above_the_capability"
+#   - "lab: tests/lab/test_cluster_queues.py::test_what_is_guaranteed_to_a_queue_is_kept_while_it_is_idle"
 #   - "source: trainer pkg/runtime/framework/plugins/volcano/volcano.go"
 #   - "source: volcano pkg/scheduler/plugins/proportion/proportion.go"
 #   - "source: volcano pkg/scheduler/plugins/capacity/capacity.go"

@@ -17,6 +17,7 @@
 #   needs: cluster
 #   seen:
 #   - "lab: tests/lab/test_queues.py::test_queues_that_are_refused"
+#   - "lab: tests/lab/test_queues.py::test_children_that_are_refused"
 #   - "source: volcano pkg/webhooks/admission/queues/validate/validate_queue.go"
 #   fix: "Name the same resources in guarantee, deserved and capability, each no larger than the next; give a parent that has children with a capability one of its own."
 #   example: |
