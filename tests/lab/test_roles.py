@@ -18,13 +18,14 @@ from tests.conftest import ROOT
 from tests.edit import edited
 from tests.lab.conftest import Cluster
 from tests.lab.live import Manifest, Namespace, surroundings
-from tests.lab.test_gate_and_cluster import IMAGE, Fault, findings, made, refusal, starts, together
+from tests.lab.test_gate_and_cluster import IMAGE, RUNTIME, Fault, findings, made, refusal, starts, together
 
 CASES = yaml.safe_load((ROOT / "tests/rules/jobset/accepted.yaml").read_text(encoding="utf-8"))["cases"]
 JOBSETS = [case for case in CASES if case["from"] == "jobset"]
 FAILS = "raise SystemExit(1)\n"
 JOBS = "      replicatedJobs:\n      - name: node\n"
 NODE = "      - name: node\n        template:\n          metadata:\n"
+OF_FIRST = "success-of-the-first-dataset-initializer-0"
 LABEL = "trainer.kubeflow.org/trainjob-ancestor-step: dataset-initializer"
 pytestmark = pytest.mark.lab
 
@@ -45,6 +46,11 @@ def before_node(text: str) -> tuple[str, str]:
     return JOBS, JOBS.replace("      - name: node\n", f"{text}      - name: node\n")
 
 
+def after(name: str, status: str = "Complete") -> tuple[str, str]:
+    """The edit that makes the Job that trains wait for another."""
+    return NODE, NODE.replace("        template:\n", f"        dependsOn: [{{name: {name}, status: {status}}}]\n        template:\n")
+
+
 def of_jobset(field: str) -> tuple[str, str]:
     """The edit that gives the runtime's JobSet a field."""
     return "      failurePolicy:\n", f"      {field}\n      failurePolicy:\n"
@@ -61,6 +67,23 @@ def workers(run: str, name: str, count: int) -> str:
     )
 
 
+BOARD = f"name: board, {IMAGE}, command: [sleep, infinity], resources: {{requests: {{cpu: 20m, memory: 128Mi}}, limits: {{memory: 128Mi}}}}"
+SIDECAR = f"                initContainers: [{{restartPolicy: Always, {BOARD}}}]\n"
+POD = "                restartPolicy: Never\n                securityContext:\n"  # what stands behind the container that trains
+ALONE = "labelSelector: {matchExpressions: [{key: jobset.sigs.k8s.io/replicatedjob-name, operator: In, values: [alone]}]}"
+ONE_A_NODE = f"affinity: {{podAntiAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{{topologyKey: kubernetes.io/hostname, {ALONE}}}]}}}}, "
+INITIALIZER = job(
+    "dataset-initializer",
+    "'true'",
+    labels=LABEL,
+    pod="volumes: [{name: initializer, persistentVolumeClaim: {claimName: checkpoints}}], ",
+    container="volumeMounts: [{name: initializer, mountPath: /workspace/dataset}], ",
+)
+FETCHES = [
+    before_node(INITIALIZER),
+    after("dataset-initializer"),
+    ("  runtimePatches:\n", "  initializer: {dataset: {storageUri: 's3://bucket/data'}}\n  runtimePatches:\n"),
+]
 VOLCANO = {"overlay": "no-ib-volcano", "run": {"queue": None}}
 FAULTS = {
     "time-limit": Fault(
@@ -78,12 +101,28 @@ FAULTS = {
     "itself": Fault(
         rules={"jobset/accepted"},
         given=[before_node(job("first", "'true'"))],
-        edits=[(NODE, NODE.replace("        template:\n", "        dependsOn: [{name: node, status: Ready}]\n        template:\n"))],
+        edits=[after("node", "Ready")],
     ),
     "any-success": Fault(
         rules={"jobset/success-after-training"},
         given=[before_node(job("dataset-initializer", "'true'", labels=LABEL))],
         edits=[of_jobset("successPolicy: {operator: Any}")],
+    ),
+    "success-of-the-first": Fault(
+        rules={"jobset/success-after-training"},
+        given=[before_node(job("dataset-initializer", "sleep, '3'", labels=LABEL))],
+        edits=[of_jobset("successPolicy: {operator: All, targetReplicatedJobs: [dataset-initializer]}")],
+    ),
+    "beside": Fault(
+        rules={"jobset/nothing-endless"},
+        given=[(POD, SIDECAR + POD)],
+        edits=[(SIDECAR, f"                - {{{BOARD}}}\n")],
+        script="",
+    ),
+    "endless-first": Fault(
+        rules={"jobset/nothing-endless"},
+        given=[before_node(job("first", "sleep, '3'")), after("first")],
+        edits=[("sleep, '3'", "sleep, infinity")],
     ),
     "endless": Fault(
         rules={"jobset/nothing-endless"},
@@ -94,13 +133,24 @@ FAULTS = {
     "gang-waits": Fault(
         rules={"queue/gang-starts-together"},
         given=[before_node(job("first", "'true'", pod="schedulerName: volcano, "))],
-        edits=[(NODE, NODE.replace("        template:\n", "        dependsOn: [{name: first, status: Complete}]\n        template:\n"))],
+        edits=[after("first")],
+        **VOLCANO,
+    ),
+    "in-order": Fault(
+        rules={"queue/gang-starts-together"},
+        given=[before_node(job("first", "'true'", pod="schedulerName: volcano, "))],
+        edits=[of_jobset("startupPolicy: {startupPolicyOrder: InOrder}")],
         **VOLCANO,
     ),
     "replicas": Fault(
         rules={"queue/gang-starts-together"},
-        given=[before_node(job("first", "sleep, '3600'", job="replicas: 1, ", pod="schedulerName: volcano, "))],
-        edits=[("replicas: 1, ", "replicas: 2, ")],
+        given=[
+            before_node(job("alone", "sleep, '3600'", spec="parallelism: 2, completions: 2, ", pod=f"schedulerName: volcano, {ONE_A_NODE}"))
+        ],
+        edits=[
+            ("parallelism: 2, completions: 2, ", "parallelism: 1, completions: 1, "),
+            ("- {name: alone, ", "- {name: alone, replicas: 2, "),
+        ],
         **VOLCANO,
     ),
     "no-name": Fault(
@@ -120,21 +170,49 @@ FAULTS = {
         given=[("    env:\n    - name: TF_NUM_WORKERS\n      value: '2'\n", "")],
         edits=[("    numNodes: 2\n    resources", "    numNodes: 0\n    resources")],
     ),
+    "minus-nodes": Fault(
+        rules={"trainer/num-nodes"},
+        given=[("    env:\n    - name: TF_NUM_WORKERS\n      value: '2'\n", "")],
+        edits=[("    numNodes: 2\n    resources", "    numNodes: -1\n    resources")],
+    ),
+    "unlabelled": Fault(
+        rules={"trainer/initializers"},
+        given=FETCHES,
+        edits=[(LABEL, "")],
+        script="",
+    ),
     "subdomain": Fault(
         rules={"jobset/own-subdomain"},
         edits=[("publishNotReadyAddresses: true", "publishNotReadyAddresses: true\n        subdomain: peers")],
     ),
 }
 
+TWINS = ("own-cluster", "beside", "replicas", "unlabelled")
+REFUSED = {  # by Trainer's webhook, in these words: only their runtimes are made
+    "no-job": (
+        "must have dataset-initializer job",
+        [("- {name: dataset-init", "- {name: data-init"), ("{name: dataset-initializer, s", "{name: data-initializer, s")],
+    ),
+    "no-container": (
+        "must have container with name - dataset-initializer",
+        [(LABEL, ""), (f"name: dataset-initializer, {IMAGE}", f"name: fetch, {IMAGE}")],
+    ),
+    "no-mount": (
+        "must have volumeMount with name - initializer",
+        [("volumes: [{name: initializer", "volumes: [{name: data"), ("volumeMounts: [{name: initializer", "volumeMounts: [{name: data")],
+    ),
+}
+
 
 @pytest.fixture(scope="module")
 def runs(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace]:
-    """All faults, a sound twin and a second run of the shared subdomain, started together."""
+    """All faults, the sound twins of those in TWINS and a second run of the shared subdomain, started together."""
 
     def objects(namespace: str) -> list[Manifest]:
         faults = [each for name, fault in FAULTS.items() for each in made(name, namespace, of=fault)]
-        twin = made("own-cluster", namespace, sound=True, of=FAULTS["own-cluster"])
-        return [*faults, *twin, *made("subdomain-2", namespace, of=FAULTS["subdomain"])]
+        twins = [each for name in TWINS for each in made(name, namespace, sound=True, of=FAULTS[name])]
+        runtimes = [each for name in REFUSED for each in made(name, namespace, of=fetches(name)) if each["kind"] == RUNTIME]
+        return [*faults, *twins, *runtimes, *made("subdomain-2", namespace, of=FAULTS["subdomain"])]
 
     with together(cluster, request, objects) as namespace:
         yield namespace
@@ -170,19 +248,43 @@ def test_with_any_success_a_run_is_complete_before_it_trains(runs: Namespace) ->
     assert done(runs, "any-success", "node") == 0
 
 
+def test_with_the_success_of_the_first_job_the_workers_are_deleted(runs: Namespace) -> None:
+    runs.complete("success-of-the-first")
+    runs.wait("the workers are gone", lambda: [each["metadata"]["name"] for each in jobs(runs, "success-of-the-first")] == [OF_FIRST])
+    assert done(runs, "success-of-the-first", "node") == 0
+
+
+def test_a_container_that_never_ends_keeps_the_pods_of_a_trained_run(runs: Namespace) -> None:
+    runs.complete("beside-sound")  # where the same container is a sidecar
+    runs.wait("the training is done", lambda: ended(runs, "beside", "node") == [0, 0])
+    assert ended(runs, "beside", "board") == []
+    assert runs.running("beside") == 2
+    assert runs.ended("beside") == ""
+
+
+def test_a_job_that_waits_for_one_without_an_end_is_never_made(runs: Namespace) -> None:
+    runs.wait("the first Job runs", lambda: runs.running("endless-first") == 1)
+    assert [each["metadata"]["name"] for each in jobs(runs, "endless-first")] == ["endless-first-first-0"]
+
+
 def test_a_job_that_never_ends_keeps_a_run_from_being_complete(runs: Namespace) -> None:
     runs.wait("the training is done", lambda: done(runs, "endless", "node") == 1)
     assert runs.ended("endless") == ""
 
 
-def test_a_gang_whose_jobs_wait_for_one_another_never_starts(runs: Namespace) -> None:
-    runs.wait("Volcano has looked", lambda: any("1 Pending, 3 minAvailable" in each for each in runs.events("gang-waits")))
-    assert [pod["status"]["phase"] for pod in runs.pods("gang-waits")] == ["Pending"]
+@pytest.mark.parametrize("name", ["gang-waits", "in-order"])
+def test_a_gang_whose_jobs_wait_for_one_another_never_starts(name: str, runs: Namespace) -> None:
+    runs.wait("Volcano has looked", lambda: any("1 Pending, 3 minAvailable" in each for each in runs.events(name)))
+    assert [pod["status"]["phase"] for pod in runs.pods(name)] == ["Pending"]
 
 
-def test_of_replicas_the_pod_group_counts_one(runs: Namespace) -> None:
-    runs.wait("all pods", lambda: len(runs.pods("replicas")) == 4)
+def test_of_replicas_the_pod_group_counts_one_and_a_part_starts(runs: Namespace) -> None:
+    runs.wait("three of four pods run", lambda: runs.running("replicas") == 3)
+    assert len(runs.pods("replicas")) == len(runs.pods("replicas-sound")) == 4
     assert runs.get("podgroup", "replicas")["spec"]["minMember"] == 3
+    runs.wait("Volcano has looked at all", lambda: any(each.startswith("Unschedulable") for each in runs.events("replicas-sound")))
+    assert runs.get("podgroup", "replicas-sound")["spec"]["minMember"] == 4
+    assert runs.running("replicas-sound") == 0
 
 
 def test_a_second_job_of_workers_without_their_name_ends_the_run(runs: Namespace) -> None:
@@ -220,12 +322,30 @@ def test_a_second_run_of_a_subdomain_has_no_names(runs: Namespace) -> None:
     assert [each["metadata"]["name"] for each in runs.items("services", f"--field-selector=metadata.name={second}")] == []
 
 
-def test_an_initializer_that_the_runtime_does_not_have_is_refused(runs: Namespace) -> None:
-    (run,) = (each for each in made("itself", runs.name, of=FAULTS["itself"]) if each["kind"] == "TrainJob")
-    run["metadata"]["name"] = "no-initializer"
+def test_no_job_is_made_of_less_than_no_nodes(runs: Namespace) -> None:
+    runs.wait("JobSet says why", lambda: "spec.parallelism: Invalid value: -1" in str(runs.events("minus-nodes")))
+    assert jobs(runs, "minus-nodes") == []
+    assert runs.ended("minus-nodes") == ""
+
+
+def test_an_initializer_without_the_label_is_not_told_what_to_fetch(runs: Namespace) -> None:
+    def variables(run: str) -> dict[str, str]:
+        runs.wait("it has fetched", lambda: done(runs, run, "dataset-initializer") == 1)
+        (job,) = (each for each in jobs(runs, run) if each["metadata"]["name"] == f"{run}-dataset-initializer-0")
+        (container,) = job["spec"]["template"]["spec"]["containers"]
+        return {each["name"]: each["value"] for each in container.get("env", [])}
+
+    assert variables("unlabelled-sound")["STORAGE_URI"] == "s3://bucket/data"
+    assert "STORAGE_URI" not in variables("unlabelled")
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_an_initializer_that_the_runtime_does_not_have_is_refused(name: str, runs: Namespace, tmp_path: Path, opa: Evaluator) -> None:
+    told(name, fetches(name), tmp_path, opa)
+    (run,) = (each for each in made(name, runs.name, of=fetches(name)) if each["kind"] == "TrainJob")
+    assert REFUSED[name][0] in refusal(runs.cluster, [run])
+    del run["spec"]["initializer"]
     assert refusal(runs.cluster, [run]) == ""
-    run["spec"]["initializer"] = {"dataset": {"storageUri": "s3://bucket/data"}}
-    assert "must have dataset-initializer job when trainJob is configured" in refusal(runs.cluster, [run])
 
 
 def test_kueues_own_patch_is_refused(runs: Namespace) -> None:
@@ -259,6 +379,17 @@ def told(name: str, fault: Fault, folder: Path, opa: Evaluator) -> None:
     sound = found(made(name, "somewhere", sound=True, of=fault), folder / "sound.yaml", opa)
     assert not sound & fault.rules
     assert found(made(name, "somewhere", of=fault), folder / "fault.yaml", opa) - sound == fault.rules
+
+
+def fetches(name: str) -> Fault:
+    """The fault of a run whose runtime lacks what its initializer needs."""
+    return Fault(rules={"trainer/initializers"}, given=FETCHES, edits=REFUSED[name][1])
+
+
+def ended(runs: Namespace, run: str, container: str) -> list[int]:
+    """With what the containers of that name have ended in a run's pods."""
+    states = [each for pod in runs.pods(run) for each in pod["status"].get("containerStatuses", []) if each["name"] == container]
+    return [each["state"]["terminated"]["exitCode"] for each in states if "terminated" in each["state"]]
 
 
 def uid(runs: Namespace, run: str) -> str:

@@ -15,7 +15,9 @@
 #   - "a TrainJob never gets Complete"
 #   severity: error
 #   seen:
+#   - "lab: tests/lab/test_roles.py::test_a_container_that_never_ends_keeps_the_pods_of_a_trained_run"
 #   - "lab: tests/lab/test_roles.py::test_a_job_that_never_ends_keeps_a_run_from_being_complete"
+#   - "lab: tests/lab/test_roles.py::test_a_job_that_waits_for_one_without_an_end_is_never_made"
 #   - "source: jobset pkg/controllers/success_policy.go"
 #   fix: "Make it an initContainer with `restartPolicy: Always`: such a sidecar is stopped with the training."
 #   example: |

@@ -13,6 +13,7 @@
 #   severity: error
 #   seen:
 #   - "lab: tests/lab/test_roles.py::test_with_any_success_a_run_is_complete_before_it_trains"
+#   - "lab: tests/lab/test_roles.py::test_with_the_success_of_the_first_job_the_workers_are_deleted"
 #   - "source: jobset pkg/controllers/success_policy.go"
 #   fix: "Leave successPolicy out (all Jobs have to succeed), or name the Job that trains in targetReplicatedJobs."
 #   example: |

@@ -16,7 +16,7 @@
 #   severity: error
 #   seen:
 #   - "lab: tests/lab/test_roles.py::test_a_gang_whose_jobs_wait_for_one_another_never_starts"
-#   - "lab: tests/lab/test_roles.py::test_of_replicas_the_pod_group_counts_one"
+#   - "lab: tests/lab/test_roles.py::test_of_replicas_the_pod_group_counts_one_and_a_part_starts"
 #   - "source: trainer pkg/runtime/framework/plugins/volcano/volcano.go"
 #   - "source: trainer pkg/runtime/framework/plugins/coscheduling/coscheduling.go"
 #   - "source: trainer pkg/runtime/core/trainingruntime.go"

@@ -17,6 +17,7 @@
 #   severity: error
 #   seen:
 #   - "lab: tests/lab/test_roles.py::test_an_initializer_that_the_runtime_does_not_have_is_refused"
+#   - "lab: tests/lab/test_roles.py::test_an_initializer_without_the_label_is_not_told_what_to_fetch"
 #   - "source: trainer pkg/runtime/framework/plugins/jobset/jobset.go"
 #   - "source: trainer pkg/runtime/framework/plugins/jobset/builder.go"
 #   fix: |

@@ -12,6 +12,7 @@
 #   severity: error
 #   seen:
 #   - "lab: tests/lab/test_roles.py::test_a_run_of_no_nodes_is_complete_at_once"
+#   - "lab: tests/lab/test_roles.py::test_no_job_is_made_of_less_than_no_nodes"
 #   - "source: trainer pkg/runtime/framework/plugins/plainml/plainml.go"
 #   fix: "Write the number of workers in trainer.numNodes, or leave it out: the runtime's counts then."
 #   example: |
