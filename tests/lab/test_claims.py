@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.lab.conftest import Cluster, own
+from gate.evaluate import Evaluator
+from tests.lab.conftest import Cluster, own, present
 from tests.lab.live import Manifest, Namespace, surroundings, trainjob
+from tests.lab.test_gate_and_cluster import findings
+from tests.lab.test_gate_and_cluster import refusal as refusal_of
 
 pytestmark = pytest.mark.lab
 IMAGE = "nvcr.io/nvidia/tensorflow:24.03-tf2-py3"
@@ -85,6 +89,65 @@ def test_pods_above_the_level_of_their_namespace_are_refused_and_nothing_above_t
     assert "IPC_LOCK" in str(namespace.events("locked-node-0"))
     assert namespace.items("pods") == []
     assert not namespace.ended("locked")
+
+
+SECURE: Manifest = {
+    "allowPrivilegeEscalation": False,
+    "runAsNonRoot": True,
+    "runAsUser": 1000,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+FORBIDDEN: dict[str, tuple[str, Manifest, Manifest]] = {  # by which level, in what words: fields of the container, of the pod
+    "privileged": ("baseline", {"securityContext": {"privileged": True}}, {}),
+    "hostPort": ("baseline", {"ports": [{"containerPort": 12345, "hostPort": 12345}]}, {}),
+    "hostPID=true": ("baseline", {}, {"hostPID": True}),
+    "hostNetwork=true": ("baseline", {}, {"hostNetwork": True}),
+    "hostIPC=true": ("baseline", {}, {"hostIPC": True}),
+    "hostPath volumes": ("baseline", {}, {"volumes": [{"name": "data", "hostPath": {"path": "/data"}}]}),
+    "allowPrivilegeEscalation != false": ("restricted", {"securityContext": {**SECURE, "allowPrivilegeEscalation": None}}, {}),
+    "unrestricted capabilities": ("restricted", {"securityContext": {**SECURE, "capabilities": {}}}, {}),
+    "runAsNonRoot != true": ("restricted", {"securityContext": {**SECURE, "runAsNonRoot": None}}, {}),
+    "runAsUser=0": ("restricted", {"securityContext": {**SECURE, "runAsUser": 0}}, {}),
+    "seccompProfile": ("restricted", {"securityContext": {**SECURE, "seccompProfile": None}}, {}),
+    "restricted volume types": ("restricted", {}, {"volumes": [{"name": "data", "nfs": {"server": "files", "path": "/"}}]}),
+}
+
+
+def test_what_the_levels_forbid(cluster: Cluster, tmp_path: Path, opa: Evaluator) -> None:
+    """Beside pods that the levels let in, root in a user namespace among them; the gate judges JobSets of the same pods."""
+    label = "pod-security.kubernetes.io/enforce"
+    levels = ("baseline", "restricted")
+    namespaces = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"test-{each}", "labels": {label: each}}} for each in levels
+    ]
+    secure = {"baseline": {}, "restricted": {"securityContext": SECURE}}
+    pods = {f"sound-{level}": (level, pod(f"sound-{level}", "", container=secure[level])) for level in levels}
+    root = {"securityContext": {**SECURE, "runAsNonRoot": False, "runAsUser": 0}}
+    pods["sound-root"] = ("restricted", pod("sound-root", "", container=root, hostUsers=False))
+    for number, (level, container, spec) in enumerate(FORBIDDEN.values()):
+        pods[f"fault-{number}"] = (level, pod(f"fault-{number}", "", container={**secure[level], **container}, **spec))
+    jobsets = []
+    for level, made in pods.values():
+        made["metadata"]["namespace"] = f"test-{level}"
+        job = {"parallelism": 1, "backoffLimit": 0, "template": {"spec": made["spec"]}}
+        jobs = {"replicatedJobs": [{"name": "node", "template": {"spec": job}}]}
+        jobsets.append({"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {**made["metadata"]}, "spec": jobs})
+    told = findings([*namespaces, *jobsets], tmp_path / "jobsets.yaml", opa)
+    faults = [name for name in pods if name.startswith("fault")]
+    assert sorted(each.resource.name for each in told if each.resource and each.rule == "pods/pod-security") == sorted(faults)
+    with present(cluster, *namespaces):
+        said = ""
+
+        def refused() -> bool:
+            nonlocal said
+            said = refusal_of(cluster, [made for _, made in pods.values()])
+            return said.count("violates PodSecurity") == len(faults)
+
+        cluster.wait("Pod Security knows the levels", refused)
+        assert "sound" not in said
+        lines = {name: line for line in said.splitlines() for name in faults if f'"{name}"' in line}
+        assert [words for words, name in zip(FORBIDDEN, faults, strict=True) if words not in lines[name]] == []
 
 
 def test_trainer_applies_what_takes_the_node(place: Namespace) -> None:

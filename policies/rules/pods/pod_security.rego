@@ -3,18 +3,20 @@
 # description: |
 #   Pod Security refuses pods that are above the level that their namespace enforces. The TrainJob, the JobSet and the
 #   Job are accepted without a word; only the Job's events say that no pod can be made, and the run waits for ever.
-#   Baseline forbids hostPath volumes, the host's namespaces, privileged containers and most added capabilities,
-#   IPC_LOCK among them; restricted wants non-root, no privilege escalation, all capabilities dropped and a seccomp
-#   profile as well.
+#   Baseline forbids hostPath volumes, the host's namespaces and ports, privileged containers and most added capabilities,
+#   IPC_LOCK among them; restricted wants non-root (or a user namespace), no privilege escalation, all capabilities dropped,
+#   a seccomp profile and no volumes like nfs, which a claim may lead to, as well.
 # related_resources:
 # - ref: https://kubernetes.io/docs/concepts/security/pod-security-standards/
 #   description: what each level forbids
 # custom:
 #   seen:
 #   - "lab: tests/lab/test_claims.py::test_pods_above_the_level_of_their_namespace_are_refused_and_nothing_above_them"
+#   - "lab: tests/lab/test_claims.py::test_what_the_levels_forbid"
 #   - "source: kubernetes staging/src/k8s.io/pod-security-admission/policy/check_capabilities_baseline.go"
 #   - "source: kubernetes staging/src/k8s.io/pod-security-admission/policy/check_hostPathVolumes.go"
 #   - "source: kubernetes staging/src/k8s.io/pod-security-admission/policy/check_runAsNonRoot.go"
+#   - "source: kubernetes staging/src/k8s.io/pod-security-admission/policy/check_restrictedVolumes.go"
 #   severity: error
 #   needs: cluster
 #   fix: "Remove it from the pods, or enforce a lower level: label pod-security.kubernetes.io/enforce of the Namespace (privileged where hostPath or IPC_LOCK are used)."
@@ -45,7 +47,7 @@ faults(g, "restricted") := baseline(g) | restricted(g)
 
 # --- baseline ---------------------------------------------------------------------------------------------------
 
-baseline(g) := (host_namespaces(g) | host_paths(g)) | (privileged(g) | added(g, baseline_capabilities))
+baseline(g) := ((host_namespaces(g) | host_paths(g)) | host_ports(g)) | (privileged(g) | added(g, baseline_capabilities))
 
 baseline_capabilities := {
 	"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD",
@@ -62,6 +64,12 @@ host_paths(g) := {{"path": lib.pod_path(g, ["volumes", i, "hostPath"]), "what": 
 	volume.hostPath
 }
 
+host_ports(g) := {{"path": array.concat(c.path, ["ports", p, "hostPort"]), "what": sprintf("container %s takes the port %d of its node", [c.container.name, port.hostPort])} |
+	some c in every_container(g)
+	some p, port in c.container.ports
+	port.hostPort > 0
+}
+
 privileged(g) := {{"path": array.concat(c.path, ["securityContext", "privileged"]), "what": sprintf("container %s is privileged", [c.container.name])} |
 	some c in every_container(g)
 	c.container.securityContext.privileged == true
@@ -75,7 +83,19 @@ added(g, allowed) := {{"path": array.concat(c.path, ["securityContext", "capabil
 
 # --- restricted -------------------------------------------------------------------------------------------------
 
-restricted(g) := (escalation(g) | capabilities(g)) | (root(g) | seccomp(g))
+restricted(g) := ((escalation(g) | capabilities(g)) | volumes(g)) | (root(g) | seccomp(g))
+
+volumes(g) := {{"path": lib.pod_path(g, ["volumes", i, type]), "what": sprintf("volume %s is of the type %s", [volume.name, type])} |
+	some i, volume in lib.pod_spec(g).volumes
+	some type, _ in volume
+	not type in volume_types
+}
+
+# hostPath is told of above.
+volume_types := {
+	"name", "hostPath",
+	"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret",
+}
 
 escalation(g) := {{"path": array.concat(c.path, ["securityContext", "allowPrivilegeEscalation"]), "what": sprintf("allowPrivilegeEscalation of container %s is not false", [c.container.name])} |
 	some c in every_container(g)
@@ -87,7 +107,12 @@ capabilities(g) := added(g, {"NET_BIND_SERVICE"}) | {{"path": array.concat(c.pat
 	not "ALL" in object.get(c.container, ["securityContext", "capabilities", "drop"], [])
 }
 
-root(g) := {{"path": array.concat(c.path, ["securityContext", "runAsNonRoot"]), "what": sprintf("container %s may run as root", [c.container.name])} |
+# With a user namespace of its own (Kubernetes 1.35) a pod may be root in it.
+root(g) := set() if lib.pod_spec(g).hostUsers == false
+
+root(g) := as_root(g) if not lib.pod_spec(g).hostUsers == false
+
+as_root(g) := {{"path": array.concat(c.path, ["securityContext", "runAsNonRoot"]), "what": sprintf("container %s may run as root", [c.container.name])} |
 	some c in every_container(g)
 	not setting(g, c.container, "runAsNonRoot") == true
 } | {{"path": array.concat(c.path, ["securityContext", "runAsUser"]), "what": sprintf("container %s runs as user 0", [c.container.name])} |

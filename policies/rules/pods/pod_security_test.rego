@@ -55,6 +55,27 @@ test_fail_user_0_under_restricted if {
 	judged("restricted", object.union(hardened, {"securityContext": {"runAsUser": 0}})) == {"container node runs as user 0, and namespace team enforces restricted: no pod can be made"}
 }
 
+test_fail_host_port_under_baseline if {
+	judged("baseline", {"containers": [{"name": "node", "ports": [{"containerPort": 12345, "hostPort": 12345}]}]}) == {"container node takes the port 12345 of its node, and namespace team enforces baseline: no pod can be made"}
+}
+
+test_fail_nfs_under_restricted if {
+	document := object.union(hardened, {"volumes": [{"name": "data", "nfs": {"server": "files", "path": "/"}}]})
+	judged("restricted", document) == {"volume data is of the type nfs, and namespace team enforces restricted: no pod can be made"}
+	judged("baseline", document) == set()
+}
+
+test_success_root_in_a_user_namespace if {
+	judged("restricted", {"hostUsers": false, "containers": [{"name": "node", "securityContext": {
+		"allowPrivilegeEscalation": false,
+		"runAsUser": 0,
+		"capabilities": {"drop": ["ALL"]},
+		"seccompProfile": {"type": "RuntimeDefault"},
+	}}]}) == set()
+}
+
+test_success_container_port if judged("baseline", {"containers": [{"name": "node", "ports": [{"containerPort": 12345}]}]}) == set()
+
 test_success_hardened_under_restricted if judged("restricted", hardened) == set()
 
 test_success_the_pod_s_setting_counts_for_its_containers if {
