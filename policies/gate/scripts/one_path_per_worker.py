@@ -41,9 +41,10 @@ RULE = Rule(
 
 _OWN_PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - named, not used
 _LOGS = {"TensorBoard": (0, "log_dir"), "CSVLogger": (0, "filename")}
+_MANAGER = "tensorflow.train.CheckpointManager"
 _FUNCTIONS = {
     "tensorflow.saved_model.save": (1, "export_dir"),
-    "tensorflow.train.CheckpointManager": (1, "directory"),
+    _MANAGER: (1, "directory"),
     "keras:models.save_model": (1, "filepath"),
     "keras:saving.save_model": (1, "filepath"),
 }
@@ -90,13 +91,13 @@ def _written(events: Sequence[Event]) -> Iterator[tuple[Event, str, Value, Path,
     for event in events:
         if event.kind == "method" and _saves(event):
             target = event.call.get(0, "filepath", "file_prefix", "path")
-            if target and not event.receiver.is_made("tensorflow.train.CheckpointManager"):
+            if target and not event.receiver.is_made(_MANAGER):
                 yield event, f"{event.name}()", target, event.path, None
         if event.kind == "call":
             keras = _names.keras_name(event.name)
             position = _FUNCTIONS.get(f"keras:{keras}" if keras else event.name)
             target = event.call.get(*position) if position else None
-            if target:
+            if target and (not event.result.is_made(_MANAGER) or _is_saved(events, event.result)):
                 short = f"{keras or _names.short(event.name)}()"
                 yield event, short.removeprefix("models."), target, event.path, None
         if event.kind == "method" and event.name == "fit" and _keras.is_distributed(event):
@@ -118,8 +119,20 @@ def _saves(event: Event) -> bool:
         return event.receiver.is_made("tensorflow.train.Checkpoint")
     if _keras.is_model(event.receiver) and _keras.scoped(event.receiver) is False:
         return False  # what one process does for itself, an export, say; where all train so, script/model-in-scope speaks
-    known = _keras.is_model(event.receiver) or event.receiver.is_made("tensorflow.train.Checkpoint", "tensorflow.train.CheckpointManager")
+    known = _keras.is_model(event.receiver) or event.receiver.is_made("tensorflow.train.Checkpoint", _MANAGER)
     return known and event.name in ("save", "save_weights", "export")
+
+
+def _is_saved(events: Sequence[Event], manager: Value) -> bool:
+    """Whether a manager may write: one that only finds what an earlier run has written does not."""
+    for event in events:
+        if event.kind == "method" and event.name == "save":
+            options = list(event.receiver.options())
+            if manager in options or (not event.call.values() and any(option.kind in ("unknown", "method") for option in options)):
+                return True
+        if event.kind in ("call", "opaque") and any(manager in value.options() for value in event.call.values()):
+            return True
+    return False
 
 
 def _is_shared(target: Value) -> bool:
