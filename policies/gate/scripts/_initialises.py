@@ -75,8 +75,8 @@ _OTHERS = ("tensorflow_hub.load", "tensorflow_hub.KerasLayer")
 
 def initialises(event: Event) -> bool:
     """Whether an event initialises the context for certain."""
-    if event.kind == "method":
-        return False  # of a tensor or a data set, which was made before
+    if event.kind == "method":  # of a tensor or a data set, which was made before, or of a layer that learns from data
+        return event.name == "adapt" and _names.keras_name(event.receiver.name).startswith("layers.")
     if event.kind != "call":
         return False
     name = event.name
