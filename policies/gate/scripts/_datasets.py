@@ -6,7 +6,7 @@ import ast
 import dataclasses
 from typing import TYPE_CHECKING
 
-from gate.scripts._values import UNKNOWN, Call, Dataset, Function, Item, Taint, Value, is_constant, renewed
+from gate.scripts._values import NONE, UNKNOWN, Call, Dataset, Function, Item, Taint, Value, is_constant, renewed
 
 if TYPE_CHECKING:
     from gate.scripts._evaluate import Evaluator
@@ -26,8 +26,8 @@ _ENDLESS = (
     "Dataset.counter",
     "experimental.Counter",
     "experimental.RandomDataset",
-    "experimental.make_batched_features_dataset",
 )
+_BY_EPOCHS = {"experimental.make_csv_dataset": 10, "experimental.make_batched_features_dataset": 6}  # where num_epochs stands
 _OF_FUNCTIONS = ("flat_map", "interleave")
 _SAME_LENGTH = ("map", "shuffle", "prefetch", "cache", "enumerate", "snapshot", "ignore_errors", "scan", "rejection_resample", "unique")
 _UNCOUNTED = ("ignore_errors", "scan", "rejection_resample", "unique")
@@ -57,9 +57,10 @@ def made(name: str, keras: str, call: Call) -> Value | None:
         return value(Dataset(counted=True if inside in _COUNTED else None, samples=samples))
     if inside in _ENDLESS:
         return value(Dataset(infinite=True))
-    if inside == "experimental.make_csv_dataset":
-        epochs = call.kwargs.get("num_epochs")
-        return value(Dataset(infinite=epochs is None or is_constant(epochs, None) or None, files=True))
+    if inside in _BY_EPOCHS:
+        epochs = call.get(_BY_EPOCHS[inside], "num_epochs") or NONE
+        endless = is_constant(epochs, None) or is_constant(epochs, -1)
+        return value(Dataset(infinite=endless if epochs.kind == "constant" else None, files=True))
     if inside == "Dataset.from_generator":
         return value(Dataset(infinite=_endless(call.get(0, "generator") or UNKNOWN)))
     if inside in ("Dataset.zip", "experimental.sample_from_datasets", "Dataset.sample_from_datasets", "Dataset.choose_from_datasets"):
