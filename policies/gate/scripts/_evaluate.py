@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gate.scripts import _library, _names
+from gate.scripts import _keras, _library, _names
 from gate.scripts._values import (
     DEVICES,
     PRODUCT,
@@ -302,7 +302,7 @@ class Evaluator:
             return Value(kind="function", data=bound, taint=Taint.SAME)
         if member:
             return member
-        if name == "model" and thing.kind and any(_names.keras_name(base).startswith("callbacks.") for base in thing.kind.library_bases()):
+        if name == "model" and _keras.is_callback(base):
             return Value(kind="model", data=Model(scoped=None), taint=Taint.SAME)
         if _names.says_rank(name):
             return RANK

@@ -54,8 +54,23 @@ def callbacks(call: Call) -> Iterator[tuple[Value, Path]]:
             for item in option.data:
                 for each in item.value.options():
                     yield each, item.path
-        elif option.kind == "made":
+        elif option.kind in ("made", "object"):
             yield option, ()
+
+
+def hooks(callback: Value) -> list[str]:
+    """What a callback of the script's own, or a LambdaCallback, is called for."""
+    if callback_name(callback) == "LambdaCallback":
+        return [name for name in callback.data.kwargs if name.startswith("on_")]
+    if not is_callback(callback):
+        return []
+    return sorted({name for kind in callback.data.kind.lineage() for name in kind.members if name.startswith("on_")})
+
+
+def is_callback(value: Value) -> bool:
+    """Whether a value is an object of a class of the script that is a callback of Keras."""
+    kind = value.data.kind if value.kind == "object" else None
+    return kind is not None and any(_names.keras_name(base).startswith("callbacks.") for base in kind.library_bases())
 
 
 def callback_name(value: Value) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from gate.scripts import _datasets, _names
+from gate.scripts import _datasets, _keras, _names
 from gate.scripts._values import (
     DEVICES,
     KIND,
@@ -323,7 +323,20 @@ def method(tracer: Evaluator, receiver: Value, name: str, call: Call) -> Value:
         return choice([method(tracer, option, name, call) for option in receiver.options()])
     result = _method_result(tracer, receiver, name, call)
     tracer.emit("method", name, call=call, receiver=receiver, result=result)
+    if name == "fit":
+        _fit_calls(tracer, call)
     return result
+
+
+def _fit_calls(tracer: Evaluator, call: Call) -> None:
+    """What the script's own callbacks do, with what Keras tells them: an epoch or a batch, the same on all workers, and its logs."""
+    for value, path in _keras.callbacks(call):
+        with tracer.under(*(branch for branch in path if branch not in tracer.path)):
+            for name in _keras.hooks(value):
+                function = value.data.kwargs[name] if value.kind == "made" else tracer.attribute(value, name)
+                counted = name.startswith("on_epoch") or "_batch_" in name
+                tracer.apply(function, Call(args=(SAME, UNKNOWN) if counted else (UNKNOWN,)))
+                tracer.ended = False
 
 
 def _method_result(tracer: Evaluator, receiver: Value, name: str, call: Call) -> Value:

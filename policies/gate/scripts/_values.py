@@ -246,6 +246,13 @@ class Class:
                 return found
         return None
 
+    def lineage(self) -> Iterator[Class]:
+        """Itself and the script's classes that it inherits from."""
+        yield self
+        for base in self.bases:
+            if base.kind == "class":
+                yield from base.data.lineage()
+
     def library_bases(self) -> Iterator[str]:
         for base in self.bases:
             if base.kind == "class":
