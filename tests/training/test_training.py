@@ -235,6 +235,23 @@ options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoSha
 data = tf.data.Dataset.from_tensors((tf.zeros([4, 2]), tf.zeros([4, 1])))
 model.fit(data.repeat(3 + 2 * strategy.cluster_resolver.task_id).with_options(options), epochs=2, verbose=2)
 """
+BY_DATA = """
+import tensorflow as tf
+options = tf.data.Options()
+options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
+"""
+BY_FILE = BY_DATA.replace("Policy.DATA", "Policy.FILE")
+ONE_FILE = FIT.replace(
+    "data = tf.data.Dataset.from_tensors((tf.zeros([4, 2]), tf.zeros([4, 1]))).repeat()",
+    """
+import tempfile
+with tempfile.NamedTemporaryFile("w", delete=False) as file:
+    file.write("line\\n" * 100)
+data = tf.data.TextLineDataset(file.name).map(lambda line: (tf.zeros([2]), tf.zeros([1]))).repeat().batch(4)
+if "options" in globals():
+    data = data.with_options(options)
+""",
+)
 OUTSIDE = """
 import tensorflow as tf
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
@@ -292,6 +309,17 @@ def test_workers_whose_data_end_at_different_steps_abort(gang: Gang) -> None:
     pods = gang.start(2, "unused", {0: ["-c", UNEVEN], 1: ["-c", UNEVEN]})
     assert [pod.wait(240) for pod in pods] == [1, 1]
     assert all("Collective ops is aborted by" in pod.text() for pod in pods)
+
+
+def test_one_file_is_too_little_for_two_workers(gang: Gang) -> None:
+    """script/file-shards: by file it cannot be shared out, by its lines it can; data from no file cannot be by file."""
+    for script, statuses, said in (
+        (ONE_FILE, {1}, "Could not apply FILE based sharding: the dataset only has 1 file(s)"),
+        (BY_DATA + ONE_FILE, {0}, ""),
+        (BY_FILE + FIT.replace(".repeat()", ".repeat().with_options(options)"), {1}, "Found an unshardable source dataset"),
+    ):
+        pods = gang.start(2, "unused", {0: ["-c", script], 1: ["-c", script]})
+        assert ({pod.wait(240) for pod in pods}, said in pods[0].text() + pods[1].text()) == (statuses, True), pods[0].text()
 
 
 def test_a_data_set_without_repeat_runs_out_in_a_later_epoch(gang: Gang) -> None:

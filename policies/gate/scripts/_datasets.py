@@ -35,6 +35,12 @@ _OTHER_LENGTH = ("filter", "take_while", "skip", "unbatch", "window", "rebatch",
 _BATCHES = ("batch", "padded_batch", "ragged_batch", "sparse_batch")
 
 
+# What auto-sharding looks through for the source; of anything else it knows none, and falls back to the data.
+_SHARDED_THROUGH = ("map", "shuffle", "prefetch", "cache", "batch", "padded_batch", "take", "skip", "filter", "unbatch", "shard", "with_options")
+_READERS = ("TFRecordDataset", "TextLineDataset", "FixedLengthRecordDataset")
+_ONE_PATH = ("os.path.", "os.fspath", "builtins.str", "pathlib.", "tensorflow.io.gfile.join")
+
+
 def value(dataset: Dataset) -> Value:
     return Value(kind="dataset", data=dataset, taint=Taint.SAME)
 
@@ -51,10 +57,10 @@ def made(name: str, keras: str, call: Call) -> Value | None:
     if inside == name:
         return None
     if inside in _FILES:
-        return value(Dataset(files=True, counted=inside == "Dataset.list_files"))
+        return value(Dataset(files=True, counted=inside == "Dataset.list_files", source=_source(inside, call)))
     if inside in _ENDING:
         samples = call.args[0] if inside == "Dataset.range" and len(call.args) == 1 else None
-        return value(Dataset(counted=True if inside in _COUNTED else None, samples=samples))
+        return value(Dataset(counted=True if inside in _COUNTED else None, samples=samples, source=_source(inside, call)))
     if inside in _ENDLESS:
         return value(Dataset(infinite=True))
     if inside in _BY_EPOCHS:
@@ -62,10 +68,32 @@ def made(name: str, keras: str, call: Call) -> Value | None:
         endless = is_constant(epochs, None) or is_constant(epochs, -1)
         return value(Dataset(infinite=endless if epochs.kind == "constant" else None, files=True))
     if inside == "Dataset.from_generator":
-        return value(Dataset(infinite=_endless(call.get(0, "generator") or UNKNOWN)))
+        return value(Dataset(infinite=_endless(call.get(0, "generator") or UNKNOWN), source="memory"))
     if inside in ("Dataset.zip", "experimental.sample_from_datasets", "Dataset.sample_from_datasets", "Dataset.choose_from_datasets"):
         return value(_together(call, any_ends=inside == "Dataset.zip"))
     return None
+
+
+def _source(inside: str, call: Call) -> str:
+    given = call.get(0, "filenames", "file_pattern", "tensors") or UNKNOWN
+    if inside in _READERS:
+        return "file" if _is_one_path(given) else ""
+    if inside == "Dataset.list_files":
+        last = given.data.args[-1] if given.is_made("os.path.join") and given.data.args else given
+        return "name" if last.kind == "constant" and not set(str(last.data)) & set("*?[") else ""
+    if inside == "Dataset.from_tensor_slices" and given.kind == "items" and len(given.data) == 1 and _is_one_path(given):
+        return "name"
+    return "memory" if inside in _COUNTED else ""
+
+
+def _is_one_path(value: Value) -> bool:
+    """Whether a value is one path for certain, or a list of one."""
+    if value.kind == "items":
+        return len(value.data) == 1 and _is_one_path(value.data[0].value)
+    if value.kind == "choice":
+        return all(_is_one_path(option) for option in value.options())
+    known = value.kind == "constant" or value.kind == "environ" or (value.kind == "made" and value.name.startswith(_ONE_PATH))
+    return known and value.text is not None
 
 
 def _several(count: int, dataset: Dataset) -> Value:
@@ -111,6 +139,28 @@ def _together(call: Call, *, any_ends: bool) -> Dataset:
 
 def method(tracer: Evaluator, receiver: Value, name: str, call: Call) -> Value | None:
     """A data set's method, None where it does not give a data set."""
+    changed = _changed(tracer, receiver, name, call)
+    if changed is None or changed.kind != "dataset" or name == "apply":
+        return changed
+    dataset: Dataset = receiver.data
+    source, line = dataset.source, dataset.line
+    if name in _OF_FUNCTIONS:
+        source = "file" if source == "name" and _reads(call.get(0, "map_func") or UNKNOWN) else ""
+    elif name not in _SHARDED_THROUGH and not (name == "repeat" and source != "name"):
+        source = ""
+    if name == "with_options" and changed.data.policy != dataset.policy:
+        line = tracer.line
+    return renewed(changed, data=dataclasses.replace(changed.data, source=source, line=line))
+
+
+def _reads(function: Value) -> bool:
+    """Whether a function reads the file that it is given."""
+    if function.kind == "library":
+        return function.name.removeprefix("tensorflow.data.") in _READERS
+    return function.kind == "function" and any(_mentions(function.data, reader) for reader in _READERS)
+
+
+def _changed(tracer: Evaluator, receiver: Value, name: str, call: Call) -> Value | None:
     dataset: Dataset = receiver.data
     changed: Dataset | None = None
     if name in _SAME_LENGTH:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from typing import TYPE_CHECKING
 
@@ -80,7 +81,7 @@ def _result(tracer: Evaluator, name: str, call: Call) -> Value:
         return Value(kind="strategy", name=name, taint=Taint.SAME)
     dataset = _datasets.made(name, keras, call)
     if dataset:
-        return dataset
+        return renewed(dataset, data=dataclasses.replace(dataset.data, line=tracer.line)) if dataset.kind == "dataset" else dataset
     if _makes_model(keras):
         return Value(kind="model", name=name, data=Model(scoped=tracer.scoped, built=_is_built(keras, call)), taint=Taint.SAME)
     if keras.startswith("datasets."):

@@ -282,6 +282,7 @@ class Dataset:
 
     `full`: only whole batches. `unsharded`: every worker reads all of it. `sharded`: by the script itself.
     `counted`: tf.data knows its cardinality (None: not known). `samples` are those of one pass, `batch` is the size of a batch.
+    `source`, where auto-sharding finds nothing else: one "file", the "name" of one file, "memory"; `line`: where it was made so.
     """
 
     infinite: bool | None = False
@@ -293,6 +294,8 @@ class Dataset:
     unsharded: bool = False
     sharded: bool = False
     policy: str = ""
+    source: str = ""
+    line: int = 0
 
     @property
     def even(self) -> bool:

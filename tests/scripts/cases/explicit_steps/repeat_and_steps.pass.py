@@ -6,7 +6,7 @@ SAMPLES, BATCH = 1000, 64 * strategy.num_replicas_in_sync
 
 
 def data(split, repeat=True):
-    dataset = tf.data.TFRecordDataset(f"/data/{split}").shuffle(1000)
+    dataset = tf.data.TFRecordDataset(tf.io.gfile.glob(f"/data/{split}/*")).shuffle(1000)
     if repeat:
         dataset = dataset.repeat()
     return dataset.batch(BATCH)
