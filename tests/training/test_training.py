@@ -338,6 +338,14 @@ def test_a_model_outside_of_the_scope_is_trained_by_each_worker_alone(gang: Gang
         assert "must only be passed a variable created in this tf.distribute.Strategy.scope()" in pod.text()
 
 
+def test_a_metric_outside_of_the_scope_is_refused(gang: Gang) -> None:
+    """script/model-in-scope"""
+    outside = FIT.replace("with strategy", "metric = tf.keras.metrics.MeanAbsoluteError()\nwith strategy").replace('"mse")', '"mse", [metric])')
+    pods = gang.start(2, "unused", {0: ["-c", outside], 1: ["-c", outside]})
+    assert [pod.wait(240) for pod in pods] == [1, 1]
+    assert "was created inside a different distribution strategy scope than the model" in pods[0].text()
+
+
 def test_repeat_without_a_number_of_steps_is_refused(gang: Gang) -> None:
     """script/explicit-steps"""
     pods = gang.start(2, "unused", {0: ["-c", ENDLESS], 1: ["-c", ENDLESS]})

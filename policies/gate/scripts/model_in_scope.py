@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gate.model import Rule, Severity
-from gate.scripts import _keras, _trace
+from gate.scripts import _keras, _names, _trace
 from gate.scripts._values import Branch, Event
 
 if TYPE_CHECKING:
@@ -18,10 +18,14 @@ RULE = Rule(
     description="A model belongs to the strategy in whose scope it was made. One that was made outside of it is trained by each worker "
     "alone: nothing fails, the workers take no part in each other's steps, and each ends with weights of its own (measured on TensorFlow "
     "2.15.1). Where its variables are there already, fit() in the scope is refused: `colocate_vars_with` must only be passed a variable "
-    "created in this tf.distribute.Strategy.scope(). Where the script also uses the strategy for something else, it is a warning.",
-    symptoms=("`colocate_vars_with` must only be passed a variable created in this tf.distribute.Strategy.scope()",),
+    "created in this tf.distribute.Strategy.scope(). Where the script also uses the strategy for something else, it is a warning. An object of "
+    "a metric has variables, too: compile() of a model of the scope refuses one that was made outside of it.",
+    symptoms=(
+        "`colocate_vars_with` must only be passed a variable created in this tf.distribute.Strategy.scope()",
+        "Metric passed to `model.compile` was created inside a different distribution strategy scope than the model",
+    ),
     severity="error",
-    fix="Make and compile the model under `with strategy.scope():`; fit() may stand outside of it.",
+    fix="Make and compile the model, with its metrics, under `with strategy.scope():`; fit() may stand outside of it.",
     example="strategy = tf.distribute.MultiWorkerMirroredStrategy()\nmodel = build()   # no strategy.scope()\nmodel.fit(data, "
     "steps_per_epoch=10)",
     references=(
@@ -30,13 +34,19 @@ RULE = Rule(
     ),
     seen=(
         "lab: tests/training/test_training.py::test_a_model_outside_of_the_scope_is_trained_by_each_worker_alone",
+        "lab: tests/training/test_training.py::test_a_metric_outside_of_the_scope_is_refused",
         "source: keras src/engine/training.py",
     ),
 )
 
 
+# Their variables are made when they are first used.
+_LATER = ("metrics.F1Score", "metrics.FBetaScore", "metrics.MeanTensor")
+
+
 def faults(script: Script) -> Iterator[Finding]:
     events = _trace.of_several(script)
+    yield from _metrics(script, events)
     seen = set()
     for number, event in enumerate(events):
         if event.kind != "method" or event.name != "fit" or event.line in seen or not _is_outside(event):
@@ -55,6 +65,28 @@ def faults(script: Script) -> Iterator[Finding]:
             continue
         seen.add(event.line)
         yield event.line, message, severity
+
+
+def _metrics(script: Script, events: Sequence[Event]) -> Iterator[Finding]:
+    """The metrics outside of the scope that a model of the scope is compiled with."""
+    seen = set()
+    for event in events:
+        if event.kind != "method" or event.name != "compile" or not _keras.is_model(event.receiver) or not _keras.scoped(event.receiver):
+            continue
+        for given in (event.call.get(2, "metrics"), event.call.get(4, "weighted_metrics")):
+            for item in given.data if given is not None and given.kind == "items" else ():
+                made = next((each for each in events if each.result is item.value and _has_variables(each)), None)
+                strategy = next((each for each in events if _trace.is_strategy(each)), None)
+                if made and strategy and made.scoped is False and made.line not in seen:
+                    seen.add(made.line)
+                    name = _names.keras_name(made.name).rpartition(".")[2]
+                    at = f"the strategy of line {script.line(strategy.line)}"
+                    yield made.line, f"{name}() outside of the scope of {at}: compile() of a model that was made in it refuses the metric", None
+
+
+def _has_variables(event: Event) -> bool:
+    name = _names.keras_name(event.name)
+    return name.startswith("metrics.") and _names.is_type(name) and name not in _LATER and "multi_label" not in event.call.kwargs
 
 
 def _is_outside(event: Event) -> bool:
