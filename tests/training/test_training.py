@@ -252,6 +252,12 @@ if "options" in globals():
     data = data.with_options(options)
 """,
 )
+LOSS = """
+import tensorflow as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+loss = tf.keras.losses.MeanSquaredError({})
+strategy.run(lambda: loss(tf.zeros([2, 1]), tf.ones([2, 1])))
+"""
 OUTSIDE = """
 import tensorflow as tf
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
@@ -336,6 +342,15 @@ def test_a_model_outside_of_the_scope_is_trained_by_each_worker_alone(gang: Gang
     for steps, pod in zip((2, 3), pods, strict=True):
         assert f"{steps}/{steps} - " in pod.text()
         assert "must only be passed a variable created in this tf.distribute.Strategy.scope()" in pod.text()
+
+
+def test_a_loss_that_takes_the_mean_is_refused_in_a_loop_of_ones_own(gang: Gang) -> None:
+    """script/loss-reduction: by Keras 2 alone."""
+    for reduction, keras, statuses in (("", "1", {1}), ("reduction='sum'", "1", {0}), ("", "0", {0} if "tf-2.21" in gang.python else {1})):
+        script = LOSS.format(reduction)
+        pods = gang.start(2, "unused", {0: ["-c", script], 1: ["-c", script]}, TF_USE_LEGACY_KERAS=keras if "tf-2.21" in gang.python else "0")
+        said = "for loss reduction when losses are used with `tf.distribute.Strategy`"
+        assert ({pod.wait(240) for pod in pods}, said in pods[0].text()) == (statuses, statuses == {1}), pods[0].text()
 
 
 def test_a_metric_outside_of_the_scope_is_refused(gang: Gang) -> None:

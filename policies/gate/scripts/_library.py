@@ -346,7 +346,12 @@ def _method_result(tracer: Evaluator, receiver: Value, name: str, call: Call) ->
         case "strategy" | "unknown", "scope":
             return Value(kind="scope", data=receiver, taint=Taint.SAME)
         case "strategy", "run" | "distribute_datasets_from_function" | "experimental_distribute_datasets_from_function":
-            return _strategy_calls(tracer, name, first, call)
+            replicas = receiver.name == _names.STRATEGY and name == "run"
+            tracer.scopes += [True] * replicas
+            result = _strategy_calls(tracer, name, first, call)
+            if replicas:
+                tracer.scopes.pop()
+            return result
         case "strategy" | "unknown", "experimental_distribute_dataset":
             return choice([renewed(option, name="distributed") if option.kind == "dataset" else option for option in first.options()])
         case "scope", "__enter__":

@@ -81,6 +81,19 @@ def _version(script: Script) -> tuple[bool, Version | None]:
     return False, Version(found[1]) if found else None
 
 
+def is_keras_2(script: Script, name: str) -> bool | None:
+    """Whether a thing of Keras, by its name, is that of Keras 2; None where it is not known which Keras it is."""
+    events = _trace.events(script)
+    family, (_, version) = _root(name), _version(script)
+    if family == "tf_keras" or (version is not None and version < _KERAS_3):
+        return True
+    if family == "keras":
+        return None if version is None else False
+    first = next((number for number, each in enumerate(events) if _imports_tensorflow(each)), len(events))
+    early = any(_sets(each) for each in events[:first])
+    return True if early else None if version is None else False
+
+
 def _family(receiver: Value, events: Sequence[Event]) -> str:
     """Which Keras a model is of: tensorflow.keras, keras or tf_keras; "" where that is not certain."""
     found: set[str] = set()
