@@ -348,14 +348,18 @@ def test_a_loss_that_takes_the_mean_is_refused_in_a_loop_of_ones_own(gang: Gang)
     """script/loss-reduction: by Keras 2 alone."""
     for reduction, keras, statuses in (("", "1", {1}), ("reduction='sum'", "1", {0}), ("", "0", {0} if "tf-2.21" in gang.python else {1})):
         script = LOSS.format(reduction)
-        pods = gang.start(2, "unused", {0: ["-c", script], 1: ["-c", script]}, TF_USE_LEGACY_KERAS=keras if "tf-2.21" in gang.python else "0")
+        pods = gang.start(
+            2, "unused", {0: ["-c", script], 1: ["-c", script]}, TF_USE_LEGACY_KERAS=keras if "tf-2.21" in gang.python else "0"
+        )
         said = "for loss reduction when losses are used with `tf.distribute.Strategy`"
         assert ({pod.wait(240) for pod in pods}, said in pods[0].text()) == (statuses, statuses == {1}), pods[0].text()
 
 
 def test_a_metric_outside_of_the_scope_is_refused(gang: Gang) -> None:
     """script/model-in-scope"""
-    outside = FIT.replace("with strategy", "metric = tf.keras.metrics.MeanAbsoluteError()\nwith strategy").replace('"mse")', '"mse", [metric])')
+    outside = FIT.replace("with strategy", "metric = tf.keras.metrics.MeanAbsoluteError()\nwith strategy").replace(
+        '"mse")', '"mse", [metric])'
+    )
     pods = gang.start(2, "unused", {0: ["-c", outside], 1: ["-c", outside]})
     assert [pod.wait(240) for pod in pods] == [1, 1]
     assert "was created inside a different distribution strategy scope than the model" in pods[0].text()

@@ -36,7 +36,10 @@ _BATCHES = ("batch", "padded_batch", "ragged_batch", "sparse_batch")
 
 
 # What auto-sharding looks through for the source; of anything else it knows none, and falls back to the data.
-_SHARDED_THROUGH = ("map", "shuffle", "prefetch", "cache", "batch", "padded_batch", "take", "skip", "filter", "unbatch", "shard", "with_options")
+_SHARDED_THROUGH = (
+    *("map", "shuffle", "prefetch", "cache", "batch", "padded_batch"),
+    *("take", "skip", "filter", "unbatch", "shard", "with_options"),
+)
 _READERS = ("TFRecordDataset", "TextLineDataset", "FixedLengthRecordDataset")
 _ONE_PATH = ("os.path.", "os.fspath", "builtins.str", "pathlib.", "tensorflow.io.gfile.join")
 

@@ -139,7 +139,8 @@ class Evaluator:
 
     def _joinedstr(self, node: ast.JoinedStr, scope: Scope) -> Value:
         parts = [self.evaluate(part.value if isinstance(part, ast.FormattedValue) else part, scope) for part in node.values]
-        return Value(kind="made", name="builtins.str", data=Call(args=tuple(parts)), taint=taint_of(parts), text=parts[0].text if parts else "")
+        text = parts[0].text if parts else ""
+        return Value(kind="made", name="builtins.str", data=Call(args=tuple(parts)), taint=taint_of(parts), text=text)
 
     def _list(self, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Value:
         items: list[Item] = []
@@ -251,7 +252,8 @@ class Evaluator:
             name = PRODUCT if isinstance(node.op, ast.Mult) else QUOTIENT
             return Value(kind="made", name=name, data=Call(args=(left, right)), taint=taint_of((left, right)), rank=rank)
         if isinstance(node.op, ast.Div) and text is not None:
-            return Value(kind="made", name="pathlib.Path", data=Call(args=(left, right)), taint=taint_of((left, right)), rank=rank, text=text)
+            call = Call(args=(left, right))
+            return Value(kind="made", name="pathlib.Path", data=call, taint=taint_of(call.args), rank=rank, text=text)
         return Value(taint=taint_of((left, right)), rank=rank, text=text)
 
     def _compare(self, node: ast.Compare, scope: Scope) -> Value:

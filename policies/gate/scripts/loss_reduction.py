@@ -17,9 +17,9 @@ RULE = Rule(
     id="script/loss-reduction",
     title="A loss of Keras 2 that a loop of one's own calls under the strategy is not reduced to a mean over the batch",
     description="What a replica sees is a part of the global batch, so that Keras 2 cannot know what to divide by: a loss object with the "
-    "default reduction raises ValueError at the first step (`Please use tf.keras.losses.Reduction.SUM or .NONE for loss reduction when losses "
-    "are used with tf.distribute.Strategy`). Measured on TensorFlow 2.15.1, and on 2.21.0 with tf-keras. Keras 3 lets it pass. Where it is "
-    "not known which Keras it is, it is a warning.",
+    "default reduction raises ValueError at the first step (`Please use tf.keras.losses.Reduction.SUM or .NONE for loss reduction`). "
+    "Measured on TensorFlow 2.15.1, and on 2.21.0 with tf-keras. Keras 3 lets it pass. Where it is not known which Keras it is, it is a "
+    "warning.",
     symptoms=("Please use `tf.keras.losses.Reduction.SUM` or `tf.keras.losses.Reduction.NONE` for loss reduction",),
     severity="error",
     fix="Give the loss reduction=tf.keras.losses.Reduction.NONE, and divide by the global batch: tf.nn.compute_average_loss(loss, "

@@ -18,8 +18,8 @@ RULE = Rule(
     description="A model belongs to the strategy in whose scope it was made. One that was made outside of it is trained by each worker "
     "alone: nothing fails, the workers take no part in each other's steps, and each ends with weights of its own (measured on TensorFlow "
     "2.15.1). Where its variables are there already, fit() in the scope is refused: `colocate_vars_with` must only be passed a variable "
-    "created in this tf.distribute.Strategy.scope(). Where the script also uses the strategy for something else, it is a warning. An object of "
-    "a metric has variables, too: compile() of a model of the scope refuses one that was made outside of it.",
+    "created in this tf.distribute.Strategy.scope(). Where the script also uses the strategy for something else, it is a warning. An "
+    "object of a metric has variables, too: compile() of a model of the scope refuses one that was made outside of it.",
     symptoms=(
         "`colocate_vars_with` must only be passed a variable created in this tf.distribute.Strategy.scope()",
         "Metric passed to `model.compile` was created inside a different distribution strategy scope than the model",
@@ -80,8 +80,8 @@ def _metrics(script: Script, events: Sequence[Event]) -> Iterator[Finding]:
                 if made and strategy and made.scoped is False and made.line not in seen:
                     seen.add(made.line)
                     name = _names.keras_name(made.name).rpartition(".")[2]
-                    at = f"the strategy of line {script.line(strategy.line)}"
-                    yield made.line, f"{name}() outside of the scope of {at}: compile() of a model that was made in it refuses the metric", None
+                    message = f"{name}() outside of the scope of the strategy of line {script.line(strategy.line)}"
+                    yield made.line, f"{message}: compile() of a model that was made in it refuses the metric", None
 
 
 def _has_variables(event: Event) -> bool:
