@@ -44,7 +44,7 @@ report contains argocd.at(app, ["syncPolicy", "syncOptions"], message) if {
 	message := sprintf("%s applies %s client-side: every sync of it fails (metadata.annotations: Too long)", [argocd.title(app), what])
 }
 
-report contains object.union(argocd.at(app, each.path, message), {"severity": "warning"}) if {
+report contains argocd.at(app, each.path, message) if {
 	some app in input.applications
 	some each in argocd.options(app)
 	each.option == "Replace=true"
