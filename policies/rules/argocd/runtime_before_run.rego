@@ -4,7 +4,7 @@
 #   The webhooks refuse a TrainJob whose runtime does not exist yet, and a wave begins only when all of the one before was
 #   applied: a runtime in a later wave than its run is never applied (an error). In the same wave what comes first by name
 #   is applied first, and a run that comes too early waits for the next attempt (a warning). Where no Application is
-#   known, annotations in one kustomization or file tell a later wave (a warning).
+#   known, annotations in one kustomization or file, which only Argo CD reads, tell a later wave.
 # related_resources:
 # - ref: https://argo-cd.readthedocs.io/en/stable/user-guide/sync-waves/
 #   description: sync waves
@@ -38,7 +38,7 @@ report contains object.union(argocd.at(app, ["source"], message), {"severity": s
 	message := sprintf("%s applies %s in wave %d and its runtime %s in wave %d: a TrainJob without its runtime is refused", [argocd.title(app), lib.title(run), wave(run), lib.title(runtime), wave(runtime)])
 }
 
-report contains object.union(lib.at(w.runtime, ["metadata", "annotations", annotation], message), {"severity": "warning"}) if {
+report contains lib.at(w.runtime, ["metadata", "annotations", annotation], message) if {
 	some w in input.workloads
 	run := input.objects[w.object]
 	run.kind == "TrainJob"
@@ -46,7 +46,7 @@ report contains object.union(lib.at(w.runtime, ["metadata", "annotations", annot
 	input.units[w.runtime] == input.units[w.object]
 	wave(runtime) > wave(run)
 	not deployed(run)
-	message := sprintf("%s is in wave %d and its runtime %s in wave %d: where Argo CD applies them, the TrainJob is refused and the runtime never comes", [lib.title(run), wave(run), lib.title(runtime), wave(runtime)])
+	message := sprintf("%s is in wave %d and its runtime %s in wave %d: Argo CD applies the TrainJob first, which is refused, and the runtime never comes", [lib.title(run), wave(run), lib.title(runtime), wave(runtime)])
 }
 
 # Whether a known Application deploys the run: it tells then.

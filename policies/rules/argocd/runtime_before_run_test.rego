@@ -35,8 +35,7 @@ alone(wave, units) := object.union(
 told := {{
 	"object": 1,
 	"path": ["metadata", "annotations", "argocd.argoproj.io/sync-wave"],
-	"message": "TrainJob/team/run-1 is in wave 0 and its runtime ClusterTrainingRuntime/tf in wave 1: where Argo CD applies them, the TrainJob is refused and the runtime never comes",
-	"severity": "warning",
+	"message": "TrainJob/team/run-1 is in wave 0 and its runtime ClusterTrainingRuntime/tf in wave 1: Argo CD applies the TrainJob first, which is refused, and the runtime never comes",
 }}
 
 test_fail_without_application if report == told with input as alone("1", [0, 0, 0])
