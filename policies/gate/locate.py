@@ -34,6 +34,9 @@ def locate(fault: Fault) -> Place:
         return fault.place or Place(file=Path())
     resource = fault.resource
     try:
+        if node := _written(resource, fault.path):
+            file, lines = text(resource, fault.path[:2])
+            return Place(file=file, line=lines[source.line_of(node, fault.path[2:]) - 1])
         if not resource.unit.kustomization:
             return Place(file=resource.unit.path, line=source.line_of(_item(resource), fault.path))
         return _in_build(resource, fault.path, key=fault.key)
@@ -77,8 +80,20 @@ def _in_build(resource: Resource, path: FieldPath, *, key: bool) -> Place:
 
 def exists(fault: Fault) -> bool:
     """Whether the field of a fault exists in the rendered object."""
+    if fault.resource is None:
+        return True
+    if node := _written(fault.resource, fault.path):
+        return source.find(node, fault.path[2:])[0] == len(fault.path) - 2
     marker = object()
-    return fault.resource is None or get(fault.resource.manifest, fault.path, marker) is not marker
+    return get(fault.resource.manifest, fault.path, marker) is not marker
+
+
+def _written(resource: Resource, path: FieldPath) -> yaml.Node | None:
+    """The YAML that a ConfigMap holds as the text of one key, where a path leads on into it."""
+    value = get(resource.manifest, path[:2])
+    if resource.kind != "ConfigMap" or path[:1] != ("data",) or len(path) < 3 or not isinstance(value, str):
+        return None
+    return next(source.compose(value, resource.unit.path), None)
 
 
 def _fallback(resource: Resource) -> Place:

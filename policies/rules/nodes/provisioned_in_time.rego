@@ -60,7 +60,7 @@ report contains object.union(finding(g, patience.variable, message), {"severity"
 }
 
 # Kueue's own patience, where its configuration is in the input.
-report contains lib.at(c.object, ["data", c.key], message) if {
+report contains lib.at(c.object, ["data", c.key, "waitForPodsReady", "timeout"], message) if {
 	some c in queueing.configurations
 	seconds := time.parse_duration_ns(c.content.waitForPodsReady.timeout) / 1000000000
 	some pool in input.cluster.nodes

@@ -72,7 +72,7 @@ waitForPodsReady: {timeout: %s}`,
 ])
 
 test_fail_kueue_waits_too_short if {
-	provisioned_in_time.report == {lib.at(6, ["data", "c.yaml"], "waitForPodsReady.timeout is 5m, and a new node of pool a100 takes 700 s: Kueue stops a run that waits for one, again and again")} with input as configured("5m")
+	provisioned_in_time.report == {lib.at(6, ["data", "c.yaml", "waitForPodsReady", "timeout"], "waitForPodsReady.timeout is 5m, and a new node of pool a100 takes 700 s: Kueue stops a run that waits for one, again and again")} with input as configured("5m")
 }
 
 test_success_kueue_waits if provisioned_in_time.report == set() with input as configured("20m")

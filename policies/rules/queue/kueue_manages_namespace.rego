@@ -31,7 +31,7 @@ import data.lib
 import data.lib.namespaces
 import data.lib.queueing
 
-report contains lib.at(c.object, ["data", c.key], message) if {
+report contains lib.at(c.object, ["data", c.key, "managedJobsNamespaceSelector"], message) if {
 	some c in queueing.configurations
 	not c.content.featureGates.ManagedJobsNamespaceSelectorAlwaysRespected == false
 	some namespace in {w.namespace | some w in queueing.runs; queueing.labelled(input.objects[w.object])}

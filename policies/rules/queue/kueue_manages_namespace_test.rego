@@ -14,7 +14,7 @@ configured(text) := json.patch(runs.kueue, [runs.set("/objects/-", {
 selecting(value) := sprintf("managedJobsNamespaceSelector: {matchLabels: {team: %s}}", [value])
 
 test_fail_label if {
-	kueue_manages_namespace.report == {lib.at(6, ["data", "c.yaml"], "managedJobsNamespaceSelector does not select namespace survey (team must be sea): runs with a queue label stay suspended there without a Workload")} with input as configured(selecting("sea"))
+	kueue_manages_namespace.report == {lib.at(6, ["data", "c.yaml", "managedJobsNamespaceSelector"], "managedJobsNamespaceSelector does not select namespace survey (team must be sea): runs with a queue label stay suspended there without a Workload")} with input as configured(selecting("sea"))
 }
 
 test_fail_excluded if {

@@ -29,7 +29,7 @@ import data.lib.queueing
 
 framework := {"TrainJob": "trainer.kubeflow.org/trainjob", "JobSet": "jobset.x-k8s.io/jobset"}
 
-report contains lib.at(c.object, ["data", c.key], sprintf("integrations.frameworks lacks %s: Kueue takes no notice of the queue label of any %s", [framework[kind], kind])) if {
+report contains lib.at(c.object, ["data", c.key, "integrations", "frameworks"], sprintf("integrations.frameworks lacks %s: Kueue takes no notice of the queue label of any %s", [framework[kind], kind])) if {
 	some c in queueing.configurations
 	some kind in {w.kind | some w in queueing.runs; queueing.labelled(input.objects[w.object])}
 	count(c.content.integrations.frameworks) > 0

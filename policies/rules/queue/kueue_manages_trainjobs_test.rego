@@ -14,7 +14,7 @@ configured(from, frameworks) := json.patch(from, [runs.set("/objects/-", {
 	},
 })])
 
-found(framework, kind) := {lib.at(6, ["data", "controller_manager_config.yaml"], sprintf("integrations.frameworks lacks %s: Kueue takes no notice of the queue label of any %s", [framework, kind]))}
+found(framework, kind) := {lib.at(6, ["data", "controller_manager_config.yaml", "integrations", "frameworks"], sprintf("integrations.frameworks lacks %s: Kueue takes no notice of the queue label of any %s", [framework, kind]))}
 
 test_fail_trainjob if {
 	kueue_manages_trainjobs.report == found("trainer.kubeflow.org/trainjob", "TrainJob") with input as configured(runs.kueue, "batch/job, jobset.x-k8s.io/jobset")
