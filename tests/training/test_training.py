@@ -252,6 +252,19 @@ if "options" in globals():
     data = data.with_options(options)
 """,
 )
+AGAIN = """
+import os
+leave = tf.keras.callbacks.LambdaCallback(
+    on_train_batch_end=lambda batch, logs: os._exit(9) if batch == 5 and strategy.cluster_resolver.task_id == 1 else None
+)
+for attempt in range(3):
+    try:
+        model.fit(data, steps_per_epoch=50, verbose=0, callbacks=[leave])
+        break
+    except tf.errors.UnavailableError as error:
+        print(f"attempt {attempt}: {error}", flush=True)
+os._exit(0)
+"""
 LOSS = """
 import tensorflow as tf
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
@@ -353,6 +366,16 @@ def test_a_loss_that_takes_the_mean_is_refused_in_a_loop_of_ones_own(gang: Gang)
         )
         said = "for loss reduction when losses are used with `tf.distribute.Strategy`"
         assert ({pod.wait(240) for pod in pods}, said in pods[0].text()) == (statuses, statuses == {1}), pods[0].text()
+
+
+def test_a_worker_that_has_lost_a_peer_cannot_go_on_by_itself(gang: Gang) -> None:
+    """script/no-endless-retry: each further attempt fails at once."""
+    lost = FIT.replace("model.fit(data, steps_per_epoch=2, verbose=2)", AGAIN)
+    pods = gang.start(2, "unused", {0: ["-c", lost], 1: ["-c", lost]})
+    assert (pods[1].wait(240), pods[0].wait(240)) == (9, 0)
+    assert [line.partition(":")[0] for line in pods[0].text().splitlines() if line.startswith("attempt ")] == [
+        f"attempt {n}" for n in range(3)
+    ]
 
 
 def test_a_metric_outside_of_the_scope_is_refused(gang: Gang) -> None:
