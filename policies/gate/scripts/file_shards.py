@@ -36,7 +36,7 @@ _ARGUMENTS = {"fit": ((0, "x"), (7, "validation_data")), "evaluate": ((0, "x"),)
 
 def faults(script: Script) -> Iterator[Finding]:
     seen = set()
-    for event in _trace.events(script):
+    for event in _trace.of_several(script):
         for data in _distributed(event):
             found = [(option.data.line, _refused(option.data)) for option in data.options() if option.kind == "dataset"]
             if len(found) < len(list(data.options())) or not all(message for _, message in found):

@@ -39,7 +39,7 @@ _MEANS = ("auto", "sum_over_batch_size")
 
 def faults(script: Script) -> Iterator[Finding]:
     seen = set()
-    for event in _trace.events(script):
+    for event in _trace.of_several(script):
         if event.kind != "call" or not event.scoped or event.line in seen or not _takes_the_mean(event):
             continue
         name = event.receiver.name

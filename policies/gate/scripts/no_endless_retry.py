@@ -34,7 +34,7 @@ _LEAVES = ("exit", "_exit", "abort", "quit", "kill", "execv", "execve", "execvp"
 
 
 def faults(script: Script) -> Iterator[Finding]:
-    lines = {event.line for event in _trace.events(script) if _trains(event)}
+    lines = {event.line for event in _trace.of_several(script) if _trains(event)}
     if not lines:
         return
     functions = {node.name: node for node in ast.walk(script.tree) if isinstance(node, ast.FunctionDef)}
