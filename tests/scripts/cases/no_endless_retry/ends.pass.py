@@ -16,6 +16,19 @@ while True:
         break
     except tf.errors.OpError:
         time.sleep(1)
+
+
+def give_up(error):
+    print(error)
+    sys.exit(3)
+
+
+while True:
+    try:
+        model.fit(data, steps_per_epoch=10)
+        break
+    except Exception as error:
+        give_up(error)
 for _ in range(3):
     try:
         model.fit(data, steps_per_epoch=10)
