@@ -18,7 +18,7 @@ import pytest
 from gate.evaluate import Evaluator
 from tests.lab.conftest import Cluster, own, present
 from tests.lab.live import Manifest, Namespace, trainjob
-from tests.lab.test_gate_and_cluster import QUEUE, REQUESTS, Fault, accepted, errors, refusal, remove
+from tests.lab.test_gate_and_cluster import QUEUE, REQUESTS, Fault, accepted, errors, findings, refusal, remove
 from tests.lab.test_gate_and_cluster import made as of_repository
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -111,47 +111,34 @@ def test_queues_that_are_refused(name: str, cluster: Cluster, tmp_path: Path, op
     assert "denied the request" in refusal(cluster, [fault])
 
 
-PARENTS = [
-    volcano("test-parent", capability={"cpu": "4"}, deserved={"cpu": "3"}, guarantee={"resource": {"cpu": "2"}}),
-    volcano("test-capability-alone", capability={"cpu": "4"}),
+PARENTS = [  # small, since nobody else may use what is guaranteed
+    volcano("test-parent", capability={"cpu": "4m"}, deserved={"cpu": "3m"}, guarantee={"resource": {"cpu": "2m"}}),
+    volcano("test-capability-alone", capability={"cpu": "4m"}),
 ]
-SIBLINGS = [volcano(f"{each['metadata']['name']}-first", parent=each["metadata"]["name"], deserved={"cpu": "1"}) for each in PARENTS]
-SIBLINGS[0]["spec"]["guarantee"] = {"resource": {"cpu": "1"}}
+SIBLINGS = [volcano(f"{each['metadata']['name']}-first", parent=each["metadata"]["name"], deserved={"cpu": "1m"}) for each in PARENTS]
+SIBLINGS[0]["spec"]["guarantee"] = {"resource": {"cpu": "1m"}}
 CHILDREN = {  # each beside a twin that is right, and what Volcano says
     "capability": (
-        volcano("test-child", parent="test-parent", capability={"cpu": "5"}),
-        volcano("test-child", parent="test-parent", capability={"cpu": "4"}),
+        volcano("test-child", parent="test-parent", capability={"cpu": "5m"}),
+        volcano("test-child", parent="test-parent", capability={"cpu": "4m"}),
         "exceeds parent queue test-parent capability",
     ),
     "deserved": (
-        volcano("test-child", parent="test-parent", deserved={"cpu": "3"}),
-        volcano("test-child", parent="test-parent", deserved={"cpu": "2"}),
+        volcano("test-child", parent="test-parent", deserved={"cpu": "3m"}),
+        volcano("test-child", parent="test-parent", deserved={"cpu": "2m"}),
         "exceeds parent's deserved limit",
     ),
     "guarantee": (
-        volcano("test-child", parent="test-parent", deserved={"cpu": "2"}, guarantee={"resource": {"cpu": "2"}}),
-        volcano("test-child", parent="test-parent", deserved={"cpu": "2"}, guarantee={"resource": {"cpu": "1"}}),
+        volcano("test-child", parent="test-parent", deserved={"cpu": "2m"}, guarantee={"resource": {"cpu": "2m"}}),
+        volcano("test-child", parent="test-parent", deserved={"cpu": "2m"}, guarantee={"resource": {"cpu": "1m"}}),
         "exceeds parent's guarantee limit",
     ),
     "deserved-above-capability": (
-        volcano("test-child", parent="test-capability-alone", deserved={"cpu": "4"}),
-        volcano("test-child", parent="test-capability-alone", deserved={"cpu": "3"}),
+        volcano("test-child", parent="test-capability-alone", deserved={"cpu": "4m"}),
+        volcano("test-child", parent="test-capability-alone", deserved={"cpu": "3m"}),
         "exceeds parent's capability",
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def family(cluster: Cluster) -> Iterator[None]:
-    """Queues that are parents, each with a first child."""
-    try:
-        cluster.apply(*PARENTS)
-        cluster.wait("the webhook knows the parents", lambda: not any(refusal(cluster, [each]) for each in SIBLINGS))
-        cluster.apply(*SIBLINGS)
-        yield
-    finally:
-        remove(cluster, SIBLINGS)
-        cluster.wait("the parents go", lambda: gone(cluster, PARENTS))
 
 
 def gone(cluster: Cluster, queues: list[Manifest]) -> bool:
@@ -164,13 +151,19 @@ def gone(cluster: Cluster, queues: list[Manifest]) -> bool:
     return True
 
 
-@pytest.mark.parametrize("name", CHILDREN)
-def test_children_that_are_refused(name: str, family: None, cluster: Cluster, tmp_path: Path, opa: Evaluator) -> None:
-    fault, sound, words = CHILDREN[name]
-    assert errors([*PARENTS, *SIBLINGS, sound], tmp_path / "sound.yaml", opa) == set()
-    assert errors([*PARENTS, *SIBLINGS, fault], tmp_path / "fault.yaml", opa) == {"queue/volcano-queue-accepted"}
-    cluster.wait("the webhook knows the children", lambda: words in refusal(cluster, [fault]))
-    assert refusal(cluster, [sound]) == ""
+def test_children_that_are_refused(cluster: Cluster, tmp_path: Path, opa: Evaluator) -> None:
+    for name, (fault, sound, _) in CHILDREN.items():
+        assert errors([*PARENTS, *SIBLINGS, sound], tmp_path / f"{name}-sound.yaml", opa) == set()
+        assert errors([*PARENTS, *SIBLINGS, fault], tmp_path / f"{name}.yaml", opa) == {"queue/volcano-queue-accepted"}
+    try:
+        cluster.apply(*PARENTS)
+        cluster.wait("the webhook knows the parents", lambda: not any(refusal(cluster, [each]) for each in SIBLINGS))
+        cluster.apply(*SIBLINGS)
+        cluster.wait("and the children", lambda: all(words in refusal(cluster, [fault]) for fault, _, words in CHILDREN.values()))
+        assert [refusal(cluster, [sound]) for _, sound, _ in CHILDREN.values()] == [""] * len(CHILDREN)
+    finally:
+        remove(cluster, SIBLINGS)
+        cluster.wait("the parents go", lambda: gone(cluster, PARENTS))
 
 
 HOST = "kubernetes.io/hostname"
@@ -391,21 +384,23 @@ def check(name: str, controller: str, **spec: Any) -> Manifest:
     return made(KUEUE, "AdmissionCheck", name, {"controllerName": controller, **spec})
 
 
-@pytest.mark.parametrize("name", CHECKS)
-def test_checks_that_are_inactive(name: str, cluster: Cluster, tmp_path: Path, opa: Evaluator) -> None:
+def test_checks_that_are_inactive(cluster: Cluster, tmp_path: Path, opa: Evaluator) -> None:
     """Beside one whose configuration is found, and which lacks only the cluster that is configured."""
-    parameters, words = CHECKS[name]
+    group = {"apiGroup": "kueue.x-k8s.io"}
     config = made(KUEUE, "MultiKueueConfig", "test-checks", {"clusters": ["test-nowhere"]})
-    given = {} if parameters is None else {"parameters": {"apiGroup": "kueue.x-k8s.io", **parameters}}
-    right = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "test-checks"}
-    sound, fault = check("test-checks-sound", MULTIKUEUE, parameters=right), check("test-checks", MULTIKUEUE, **given)
-    assert errors([config, sound], tmp_path / "sound.yaml", opa) == set()
-    assert errors([config, fault], tmp_path / "fault.yaml", opa) == {"queue/admission-check-works"}
-    with present(cluster, config, sound, fault):
-        cluster.wait("Kueue's words", lambda: words in str(cluster.get("admissioncheck", "test-checks").get("status")))
-        cluster.wait(
-            "and of the other", lambda: "Missing clusters" in str(cluster.get("admissioncheck", "test-checks-sound").get("status"))
-        )
+    sound = check("test-checks", MULTIKUEUE, parameters={**group, "kind": "MultiKueueConfig", "name": "test-checks"})
+    given = {name: {"parameters": {**group, **parameters}} if parameters else {} for name, (parameters, _) in CHECKS.items()}
+    faults = [check(f"test-checks-{name}", MULTIKUEUE, **spec) for name, spec in given.items()]
+    told = findings([config, sound, *faults], tmp_path / "checks.yaml", opa)
+    refused = sorted((each.rule, each.resource.name) for each in told if each.resource and each.severity == "error")
+    assert refused == sorted(("queue/admission-check-works", each["metadata"]["name"]) for each in faults)
+
+    def said(name: str, words: str) -> bool:
+        return words in str(cluster.get("admissioncheck", name).get("status"))
+
+    with present(cluster, config, sound, *faults):
+        cluster.wait("Kueue's words", lambda: all(said(f"test-checks-{name}", words) for name, (_, words) in CHECKS.items()))
+        cluster.wait("and of the other", lambda: said("test-checks", "Missing clusters"))
 
 
 def checked(name: str, controller: str, checked: tuple[str, ...], **spec: Any) -> list[Manifest]:
@@ -427,6 +422,12 @@ def test_a_check_for_a_flavor_that_the_queue_does_not_have_holds_no_run(cluster:
     assert errors([*objects["asked"], runs["asked"]], tmp_path / "sound.yaml", opa) == set()
     assert errors([*objects["not-asked"], runs["not-asked"]], tmp_path / "fault.yaml", opa) == {"queue/admission-check-works"}
     everything = [each for end in WHERE for each in objects[end]]
+
+    def reserved() -> bool:
+        workloads = cluster.get("workloads", "--namespace=test-asked")["items"]
+        conditions = [each for workload in workloads for each in workload.get("status", {}).get("conditions", [])]
+        return any(each["type"] == "QuotaReserved" and each["status"] == "True" for each in conditions)
+
     try:
         cluster.apply(*everything)
         for end in WHERE:
@@ -434,7 +435,7 @@ def test_a_check_for_a_flavor_that_the_queue_does_not_have_holds_no_run(cluster:
             cluster.kubectl("patch", "admissioncheck", f"test-{end}", "--subresource=status", "--type=merge", f"--patch={patch}")
         cluster.apply(*runs.values())
         cluster.wait("it starts", lambda: not cluster.get("jobset", "held", "--namespace=test-not-asked")["spec"]["suspend"])
-        cluster.wait("the other one has its quota", lambda: "QuotaReserved" in str(cluster.get("workloads", "--namespace=test-asked")))
+        cluster.wait("the other one has its quota", reserved)
         assert cluster.get("jobset", "held", "--namespace=test-asked")["spec"]["suspend"]
     finally:
         remove(cluster, [*runs.values(), *everything])
