@@ -110,6 +110,8 @@ def place(cluster: Cluster, request: pytest.FixtureRequest, tmp_path_factory: py
             write(folder / "written-into" / how / version / "all.yaml", yaml.safe_dump_all(written_into(how, version)))
     for name in WAVES:
         write(folder / "waves" / name / "all.yaml", yaml.safe_dump_all(with_runtime(name)))
+    write(folder / "claims" / "all.yaml", yaml.safe_dump_all([config_map("beside-claims"), *(claim(name) for name in CLAIMS)]))
+    write(folder / "claims-gone" / "all.yaml", yaml.safe_dump(config_map("beside-claims")))
     commit(folder)
     git(folder, "switch", "--quiet", "--create=other")
     git(folder, "rm", "--quiet", "-r", "clusters/new")
@@ -361,6 +363,63 @@ def test_a_runtime_in_a_later_wave_than_its_run_is_never_applied(place: Place) -
     assert "later-runtime" in refused["message"]
     assert place.namespace.items("trainjobs", "--field-selector=metadata.name=later") == []
     assert {each["metadata"]["name"] for each in place.namespace.items("trainingruntimes")} == {"earlier-runtime", "together-runtime"}
+
+
+OPTIONS = "argocd.argoproj.io/sync-options"
+CLAIMS = {  # and their annotations
+    "neither": {},
+    "not-pruned": {OPTIONS: "Prune=false"},
+    "kept": {OPTIONS: "Prune=false,Delete=false"},
+    "kept-as-by-helm": {OPTIONS: "Prune=false", "helm.sh/resource-policy": "keep"},
+    "pruned-in-spite-of-helm": {"helm.sh/resource-policy": "keep"},
+}
+
+
+def claim(name: str) -> Manifest:
+    """One that no volume has."""
+    metadata = {"name": name, **({"annotations": CLAIMS[name]} if CLAIMS[name] else {})}
+    spec = {"accessModes": ["ReadWriteMany"], "storageClassName": "none", "resources": {"requests": {"storage": "1Mi"}}}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
+
+
+def keeper(place: Place, path: str, *, prune: bool = False, final: bool = False) -> Manifest:
+    """The application of the claims. It heals itself where it prunes: else no second sync of a revision would come."""
+    made = place.application("claims", path=path, policy={**SERVER_SIDE, "automated": {"prune": prune, "selfHeal": prune}})
+    made["metadata"] |= {"finalizers": ["resources-finalizer.argocd.argoproj.io/background"]} if final else {}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("how", "deleted"),
+    [({}, set()), ({"prune": True}, {"neither", "pruned-in-spite-of-helm"}), ({"final": True}, {"neither", "not-pruned"})],
+    ids=str,
+)
+def test_the_gate_tells_which_claims_argo_cd_deletes(
+    how: dict[str, bool], deleted: set[str], place: Place, tmp_path: Path, opa: Evaluator
+) -> None:
+    write(tmp_path / "claims" / "all.yaml", yaml.safe_dump_all(claim(name) for name in CLAIMS))
+    told = findings([keeper(place, "claims", **how)], tmp_path / "application.yaml", opa, place.facts(tmp_path))
+    said = " ".join(each.message for each in told if each.rule == "argocd/claims-kept")
+    assert {name for name in CLAIMS if f"PersistentVolumeClaim/{name} " in said} == deleted
+
+
+def test_a_claim_is_deleted_with_its_manifest_or_its_application(place: Place) -> None:
+    """Unless it says otherwise."""
+
+    def there() -> set[str]:
+        return {each["metadata"]["name"] for each in place.namespace.items("persistentvolumeclaims")} & set(CLAIMS)
+
+    place.apply(keeper(place, "claims"))
+    place.namespace.wait("the claims", lambda: there() == set(CLAIMS))
+    place.wait_ended("claims", "Succeeded")
+    place.apply(keeper(place, "claims-gone"))
+    place.wait_sync("claims", "OutOfSync")
+    assert there() == set(CLAIMS)
+    place.apply(keeper(place, "claims-gone", prune=True))
+    place.namespace.wait("two are pruned", lambda: there() == {"not-pruned", "kept", "kept-as-by-helm"})
+    place.apply(keeper(place, "claims-gone", prune=True, final=True))
+    place.namespace.cluster.kubectl("delete", "application", f"{place.namespace.name}-claims", f"--namespace={gitops.NAMESPACE}")
+    place.namespace.wait("one is deleted", lambda: there() == {"kept", "kept-as-by-helm"})
 
 
 COPIED: dict[str, dict[str, Any]] = {  # what an application of the cluster `new` says otherwise than its cluster.yaml

@@ -2,12 +2,15 @@
 # title: Argo CD deletes no claim
 # description: |
 #   Checkpoints and data outlive every Application. A claim of one that prunes is deleted when its manifest goes, and with
-#   the finalizer when the Application goes; with most storage classes the volume goes too.
+#   the finalizer when the Application goes; with most storage classes the volume goes too. Annotations of the claim forbid
+#   each of the two; Helm's resource-policy forbids the latter alone.
 # related_resources:
 # - ref: https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/#no-prune-resources
 #   description: Prune=false and Delete=false
 # custom:
 #   seen:
+#   - "lab: tests/lab/test_argocd_claims.py::test_a_claim_is_deleted_with_its_manifest_or_its_application"
+#   - "lab: tests/lab/test_argocd_claims.py::test_the_gate_tells_which_claims_argo_cd_deletes"
 #   - "lab: tests/lab/test_argocd.py::test_a_second_cluster_comes_and_goes_with_its_folder"
 #   - "source: argocd controller/appcontroller.go"
 #   - "source: gitops-engine pkg/sync/sync_context.go"
@@ -37,6 +40,7 @@ deleting(app, claim) := object.union(
 		some finalizer in app.finalizers
 		startswith(finalizer, "resources-finalizer.argocd.argoproj.io")
 		not kept(claim, {"Delete=false", "Delete=confirm"})
+		not claim.metadata.annotations["helm.sh/resource-policy"] == "keep"
 	},
 )
 

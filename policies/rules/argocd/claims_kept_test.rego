@@ -27,4 +27,10 @@ test_success_annotated if {
 	report == set() with input as annotated(final, "Delete=false")
 }
 
+by_helm(document) := json.patch(document, [{"op": "add", "path": "/applications/0/deploys/0/metadata/annotations", "value": {"helm.sh/resource-policy": "keep"}}])
+
+test_success_kept_as_by_helm if report == set() with input as by_helm(final)
+
+test_fail_pruned_in_spite_of_helm if count(report) == 1 with input as by_helm(pruning)
+
 test_success_kept if report == set() with input as applications.with_view("deploys", [claim])
