@@ -26,6 +26,10 @@ from tests.lab.test_gate_and_cluster import findings
 pytestmark = pytest.mark.lab
 SERVER_SIDE = {"automated": {}, "syncOptions": ["ServerSideApply=true"]}
 FAULTS: dict[str, tuple[dict[str, str], str]] = {  # what of an application is otherwise, and what Argo CD says
+    "no-repository": (
+        {"repository": "https://example.com/another"},
+        "application repo https://example.com/another is not permitted in project",
+    ),
     "no-project": ({"project": "nowhere"}, "Application referencing project nowhere which does not exist"),
     "no-place": ({"namespace": "nowhere"}, "and namespace 'nowhere' do not match any of the allowed destinations"),
     "no-path": ({"path": "nowhere"}, "nowhere: app path does not exist"),
@@ -44,10 +48,11 @@ class Place:
 
     def application(self, name: str, *, path: str, policy: Manifest | None = None, more: Manifest | None = None, **fault: str) -> Manifest:
         """One of a folder, with something wrong."""
-        found = {"project": self.namespace.name, "namespace": self.namespace.name, "path": path, **fault}
+        name_of_all = self.namespace.name
+        found = {"repository": self.repository, "project": name_of_all, "namespace": name_of_all, "path": path, **fault}
         spec = {
             "project": found["project"],
-            "source": {"repoURL": self.repository, "targetRevision": "main", "path": found["path"]},
+            "source": {"repoURL": found["repository"], "targetRevision": "main", "path": found["path"]},
             "destination": {"server": "https://kubernetes.default.svc", "namespace": found["namespace"]},
             **({"syncPolicy": policy} if policy else {}),
             **(more or {}),
@@ -173,6 +178,40 @@ def test_an_application_of_a_folder_without_manifests_is_synced_and_deploys_noth
     place.deploy("nothing", path="nothing")
     place.wait_sync("nothing", "Synced")
     assert not place.status("nothing").get("resources")
+
+
+def for_each(folder: str, place: Place) -> Manifest:
+    """An ApplicationSet of a folder's folders."""
+    template = place.application(f"each-{folder}-{{{{ .path.basename }}}}", path="{{ .path.path }}")
+    git_generator = {"repoURL": place.repository, "revision": "main", "directories": [{"path": f"{folder}/*"}]}
+    made = {"metadata": {"name": template["metadata"]["name"]}, "spec": template["spec"]}
+    spec = {"goTemplate": True, "generators": [{"git": git_generator}], "template": made}
+    return place.argocd("ApplicationSet", f"{place.namespace.name}-{folder}", spec)
+
+
+def test_an_application_set_of_folders_that_are_not_there_makes_nothing_and_is_content(
+    place: Place, tmp_path: Path, opa: Evaluator
+) -> None:
+    write(tmp_path / "shared" / "one" / "map.yaml", yaml.safe_dump(config_map("shared")))
+    facts = place.facts(tmp_path)
+    for folder in ("share", "shared"):
+        told = findings([for_each(folder, place)], tmp_path / f"of-{folder}.yaml", opa, facts)
+        assert ("argocd/path-exists" in {each.rule for each in told if each.severity == "error"}) == (folder == "share")
+        place.apply(for_each(folder, place))
+
+    def conditions(folder: str) -> dict[str, str]:
+        there = place.namespace.cluster.get(
+            "applicationsets.argoproj.io", f"{place.namespace.name}-{folder}", f"--namespace={gitops.NAMESPACE}"
+        )
+        return {each["type"]: each["status"] for each in there.get("status", {}).get("conditions", [])}
+
+    for folder in ("share", "shared"):
+        place.namespace.wait(f"{folder} generated", lambda folder=folder: conditions(folder).get("ResourcesUpToDate") == "True")
+        assert conditions(folder)["ErrorOccurred"] == "False"
+    listed = place.namespace.cluster.get("applications.argoproj.io", f"--namespace={gitops.NAMESPACE}")["items"]
+    start = f"{place.namespace.name}-each-"
+    found = {name.removeprefix(start) for each in listed if (name := each["metadata"]["name"]).startswith(start)}
+    assert found == {"shared-one", "shared-two", "shared-neither"}
 
 
 def test_an_object_of_two_applications_is_the_ones_that_applied_it_last(place: Place) -> None:

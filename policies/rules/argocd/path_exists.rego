@@ -2,8 +2,9 @@
 # title: The path of an application exists
 # description: |
 #   An Application whose path does not exist is in the state Unknown (ComparisonError, "app path does not exist"); one
-#   whose path holds nothing that can be deployed is Synced. Both deploy nothing. Only paths of this repository are
-#   judged: argocd.repository in cluster.yaml says which URL that is; without it, the paths themselves tell.
+#   whose path holds nothing that can be deployed is Synced. Both deploy nothing. An ApplicationSet whose folders do not
+#   exist makes no Application and tells of no error. Only paths of this repository are judged: argocd.repository in
+#   cluster.yaml says which URL that is; without it, the paths themselves tell.
 # related_resources:
 # - ref: https://argo-cd.readthedocs.io/en/stable/user-guide/application_sources/
 #   description: what a path may hold
@@ -11,6 +12,7 @@
 #   seen:
 #   - "lab: tests/lab/test_argocd_claims.py::test_an_application_that_leads_nowhere_says_why"
 #   - "lab: tests/lab/test_argocd_claims.py::test_an_application_of_a_folder_without_manifests_is_synced_and_deploys_nothing"
+#   - "lab: tests/lab/test_argocd_claims.py::test_an_application_set_of_folders_that_are_not_there_makes_nothing_and_is_content"
 #   - "source: argocd util/app/path/path.go"
 #   - "source: argocd controller/state.go"
 #   severity: error
