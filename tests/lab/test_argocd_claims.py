@@ -113,6 +113,8 @@ def place(cluster: Cluster, request: pytest.FixtureRequest, tmp_path_factory: py
         write(folder / "too-big" / how / "definition.json", json.dumps(definition(how)))
         for version in ("first", "second"):
             write(folder / "written-into" / how / version / "all.yaml", yaml.safe_dump_all(written_into(how, version)))
+    for version in ("first", "second"):
+        write(folder / "operated" / version / "run.yaml", yaml.safe_dump(operated(version)))
     for name in WAVES:
         write(folder / "waves" / name / "all.yaml", yaml.safe_dump_all(with_runtime(name)))
     write(folder / "claims" / "all.yaml", yaml.safe_dump_all([config_map("beside-claims"), *(claim(name) for name in CLAIMS)]))
@@ -459,6 +461,49 @@ def test_a_claim_is_deleted_with_its_manifest_or_its_application(place: Place) -
     place.apply(keeper(place, "claims-gone", prune=True, final=True))
     place.namespace.cluster.kubectl("delete", "application", f"{place.namespace.name}-claims", f"--namespace={gitops.NAMESPACE}")
     place.namespace.wait("one is deleted", lambda: there() == {"kept", "kept-as-by-helm"})
+
+
+def test_an_operation_that_forces_makes_anew_what_cannot_be_changed(place: Place, tmp_path: Path, opa: Evaluator) -> None:
+    """A suspended run in two versions, whose command differs: one operation says so, and one that forces deletes the run for it."""
+
+    def uid() -> str:
+        found: str = place.namespace.get("trainjob", "operated")["metadata"]["uid"]
+        return found
+
+    def operation(version: str, *, force: bool) -> Manifest:
+        made = place.application("operated", path=f"operated/{version}")
+        return {**made, "operation": {"sync": {"syncStrategy": {"apply": {"force": force}}}}}
+
+    def ended(version: str, phase: str) -> None:
+        def said() -> bool:
+            found = place.status("operated").get("operationState", {})
+            return found.get("phase") == phase and found["syncResult"]["source"]["path"].endswith(version)
+
+        place.namespace.wait(f"{version} {phase}", said)
+
+    write(tmp_path / "operated" / "second" / "run.yaml", yaml.safe_dump(operated("second")))
+    facts = place.facts(tmp_path)
+    for force in (False, True):
+        told = findings([operation("second", force=force)], tmp_path / f"{force}.yaml", opa, facts)
+        assert ("argocd/no-force-or-replace" in {each.rule for each in told if each.severity == "error"}) == force
+    place.apply(operation("first", force=False))
+    ended("first", "Succeeded")
+    before = uid()
+    place.apply(operation("second", force=False))
+    ended("second", "Failed")
+    assert "field is immutable" in str(place.status("operated")["operationState"])
+    assert uid() == before
+    place.apply(operation("second", force=True))
+    ended("second", "Succeeded")
+    assert uid() != before
+
+
+def operated(version: str) -> Manifest:
+    """A run that its author suspended, and Kueue knows nothing of."""
+    _, job = trainjob("operated", "", queue=None)
+    job["spec"] |= {"suspend": True}
+    job["spec"]["trainer"]["command"] = ["python3", f"{version}.py"]
+    return job
 
 
 COPIED: dict[str, dict[str, Any]] = {  # what an application of the cluster `new` says otherwise than its cluster.yaml

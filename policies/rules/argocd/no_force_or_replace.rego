@@ -17,6 +17,7 @@
 #   - "lab: tests/lab/test_claims.py::test_what_replaces_is_refused_and_what_forces_makes_the_run_anew"
 #   - "lab: tests/lab/test_claims.py::test_what_replaces_a_waiting_run_takes_it_from_kueue"
 #   - "lab: tests/lab/test_argocd_claims.py::test_what_is_forced_is_not_applied_server_side"
+#   - "lab: tests/lab/test_argocd_claims.py::test_an_operation_that_forces_makes_anew_what_cannot_be_changed"
 #   - "source: gitops-engine pkg/sync/sync_context.go"
 #   - "source: argocd controller/sync.go"
 #   - "source: kubernetes staging/src/k8s.io/kubectl/pkg/cmd/replace/replace.go"
