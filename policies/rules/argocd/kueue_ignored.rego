@@ -29,6 +29,7 @@
 #   symptoms:
 #   - An application is OutOfSync as soon as its TrainJob is made
 #   - "spec.runtimePatches: Forbidden: RuntimePatches can only be modified when the TrainJob is suspended before or after the update"
+#   - A TrainJob is suspended again after Kueue has admitted it
 #   - A TrainJob stays suspended although its Workload is admitted
 #   example: |
 #     kind: Application
