@@ -103,13 +103,25 @@ LABEL = "kueue.x-k8s.io/queue-name: training"
 CLOSED = "kueue.x-k8s.io/queue-name: closed"
 UNLABELLED = "example.com/queue: closed"
 QUEUE = "scheduling.volcano.sh/queue-name: training"
-REQUESTS = "      requests:\n        cpu: 20m\n        memory: 128Mi"  # the TrainJob's, by their indentation
+REQUESTS = "      requests:\n        cpu: 10m\n        memory: 128Mi"  # the TrainJob's, by their indentation
 GPU_LIMIT = ("      limits:\n        memory: 128Mi", "      limits:\n        memory: 128Mi\n        nvidia.com/gpu: '1'")
 NODE_EACH = {  # what the node can never hold: no two pods of a run on one node
     "topologyKey": "kubernetes.io/hostname",
     "labelSelector": {"matchExpressions": [{"key": INDEX, "operator": "Exists"}]},
     "matchLabelKeys": [JOBSET_NAME],
 }
+ANCESTOR = "trainer.kubeflow.org/trainjob-ancestor-step: trainer"
+OTHER = """\
+      - name: other
+        template:
+          spec:
+            backoffLimit: 0
+            template:
+              spec:
+                containers:
+                - {name: other, image: "nvcr.io/nvidia/tensorflow:24.03-tf2-py3", command: [sleep, "1"]}
+                restartPolicy: Never
+"""
 LONG = "a-name-of-49-characters-which-trainer-takes-00001"
 APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [NODE_EACH]}}
 
@@ -122,6 +134,7 @@ class Fault:
     """
 
     rules: set[str]
+    severity: str = "error"
     edits: list[tuple[str, str]] = field(default_factory=list)
     given: list[tuple[str, str]] = field(default_factory=list)
     overlay: str = "no-ib-kueue"
@@ -143,6 +156,34 @@ FAULTS = {
         ],
         script=WORKER_1_FAILS,
     ),
+    "alone-per-index": Fault(
+        rules={"jobset/backoff-limit-zero"},
+        edits=[(f"backoffLimit: 0\n{' ' * 12}backoffLimitPerIndex", "backoffLimitPerIndex")],
+        given=[("backoffLimit: 0", f"backoffLimit: 0\n{' ' * 12}backoffLimitPerIndex: 2")],
+        script=WORKER_1_FAILS,
+    ),
+    "index-alone": Fault(
+        rules={"jobset/backoff-limit-zero"},
+        severity="warning",
+        edits=[("backoffLimit: 0", "backoffLimitPerIndex: 0")],
+        script=WORKER_1_FAILS,
+    ),
+    "in-place-container": Fault(
+        rules={"jobset/restart-policy-never"},
+        edits=[(IMAGE, f"{IMAGE}\n                  restartPolicy: OnFailure")],
+        script=WORKER_1_FAILS,
+    ),
+    "in-place-rule": Fault(
+        rules={"jobset/restart-policy-never"},
+        edits=[
+            (
+                IMAGE,
+                f"{IMAGE}\n                  restartPolicy: Never\n"
+                f"                  restartPolicyRules: [{{action: Restart, exitCodes: {FAILED}}}]",
+            ),
+        ],
+        script=WORKER_1_FAILS,
+    ),
     "in-place": Fault(
         rules={"jobset/restart-policy-never"},
         edits=[("restartPolicy: Never", "")],
@@ -160,9 +201,23 @@ FAULTS = {
         rules={"jobset/dns-hostnames"},
         edits=[("publishNotReadyAddresses: true", "publishNotReadyAddresses: true\n        enableDNSHostnames: false")],
     ),
+    "no-index": Fault(
+        rules={"jobset/dns-hostnames"},
+        edits=[("backoffLimit: 0", f"backoffLimit: 0\n{' ' * 12}completionMode: NonIndexed")],
+    ),
     "no-ancestor": Fault(
         rules={"trainer/ancestor-label"},
         edits=[("trainer.kubeflow.org/trainjob-ancestor-step: trainer", "trainer.kubeflow.org/ancestor-step: trainer")],
+    ),
+    "ancestor-on-pods": Fault(
+        rules={"trainer/ancestor-label"},
+        edits=[
+            ("          metadata:\n            labels:\n              trainer.kubeflow.org/trainjob-ancestor-step: trainer\n", ""),
+            (
+                "template:\n              spec:\n                auto",
+                f"template:\n{' ' * 14}metadata: {{labels: {{{ANCESTOR}}}}}\n{' ' * 14}spec:\n{' ' * 16}auto",
+            ),
+        ],
     ),
     "label-on-jobset": Fault(
         rules={"queue/kueue-label", "queue/kueue-label-place"},
@@ -183,6 +238,27 @@ FAULTS = {
         ],
         run={"queue": "closed"},
     ),
+    "label-on-jobs": Fault(
+        rules={"queue/kueue-label", "queue/kueue-label-place"},
+        edits=[(CLOSED, UNLABELLED), (f"              {ANCESTOR}", f"              {ANCESTOR}\n              {CLOSED}")],
+        run={"queue": "closed"},
+    ),
+    "label-by-patch": Fault(
+        rules={"queue/kueue-label", "queue/kueue-label-place"},
+        edits=[
+            (CLOSED, UNLABELLED),
+            (
+                "    trainingRuntimeSpec:\n      template:\n",
+                f"    trainingRuntimeSpec:\n      template:\n        metadata: {{labels: {{{CLOSED}}}}}\n",
+            ),
+        ],
+        run={"queue": "closed"},
+    ),
+    "as-annotation": Fault(
+        rules={"queue/kueue-label", "queue/kueue-label-place"},
+        edits=[(f"  labels:\n    {CLOSED}", f"  annotations:\n    {CLOSED}")],
+        run={"queue": "closed"},
+    ),
     "no-label": Fault(
         rules={"queue/kueue-label"},
         edits=[(CLOSED, UNLABELLED)],
@@ -194,9 +270,41 @@ FAULTS = {
         overlay="no-ib-volcano",
         run={"queue": None, "pod": {"affinity": APART}},
     ),
+    "nobodys-scheduler": Fault(
+        rules={"queue/volcano-scheduler-name"},
+        edits=[("schedulerName: volcano", "schedulerName: volcanno")],
+        overlay="no-ib-volcano",
+        run={"queue": None},
+    ),
+    "no-policy": Fault(
+        rules={"queue/volcano-scheduler-name"},
+        edits=[("  podGroupPolicy:\n    volcano: {}\n", "")],
+        overlay="no-ib-volcano",
+        run={"queue": None, "pod": {"affinity": APART}},
+    ),
     "no-limit": Fault(
         rules={"resources/extended-limits"},
         edits=[(REQUESTS, f'{REQUESTS}\n        nvidia.com/gpu: "1"')],
+    ),
+    "not-the-limit": Fault(
+        rules={"resources/extended-limits"},
+        edits=[(REQUESTS, f'{REQUESTS}\n        nvidia.com/gpu: "0"'), GPU_LIMIT],
+    ),
+    "half-a-device": Fault(
+        rules={"resources/extended-limits"},
+        edits=[(GPU_LIMIT[0], GPU_LIMIT[1].replace("'1'", "500m"))],
+    ),
+    "huge-pages": Fault(
+        rules={"resources/extended-limits"},
+        edits=[(REQUESTS, f"{REQUESTS}\n        hugepages-2Mi: 2Mi")],
+        queue=[
+            ("    - memory\n", "    - hugepages-2Mi\n    - memory\n"),
+            ("      - name: memory\n", "      - name: hugepages-2Mi\n        nominalQuota: 9Gi\n      - name: memory\n"),
+        ],
+    ),
+    "above-cpu-limit": Fault(
+        rules={"resources/requests-below-limits"},
+        edits=[("      limits:\n        memory: 128Mi", "      limits:\n        cpu: 5m\n        memory: 128Mi")],
     ),
     "above-limit": Fault(
         rules={"resources/requests-below-limits"},
@@ -210,6 +318,18 @@ FAULTS = {
         rules={"trainer/runtime-patches"},
         edits=[("- name: node\n                      volumeMounts", "- name: worker\n                      volumeMounts")],
     ),
+    "no-image": Fault(
+        rules={"images/pinned"},
+        edits=[(IMAGE, "imagePullPolicy: IfNotPresent")],
+    ),
+    "placeholder": Fault(
+        rules={"images/pinned"},
+        edits=[(IMAGE, "image: registry.example/team/PLACEHOLDER")],
+    ),
+    "no-job": Fault(
+        rules={"trainer/runtime-patches"},
+        edits=[("          replicatedJobs:\n          - name: node", "          replicatedJobs:\n          - name: worker")],
+    ),
     "no-restart": Fault(
         rules={"jobset/restart-whole-gang"},
         edits=[("      failurePolicy:\n        maxRestarts: 3\n        restartStrategy: BlockingRecreate\n", "")],
@@ -218,6 +338,16 @@ FAULTS = {
     "restart-job": Fault(
         rules={"jobset/restart-whole-gang"},
         edits=[("maxRestarts: 3", "maxRestarts: 3\n        rules: [{name: again, action: RestartJob}]")],
+    ),
+    "restart-one-job": Fault(
+        rules={"jobset/restart-whole-gang"},
+        edits=[
+            (
+                "maxRestarts: 3",
+                "maxRestarts: 3\n        rules: [{name: again, action: RestartJobAndIgnoreMaxRestarts, targetReplicatedJobs: [other]}]",
+            ),
+        ],
+        given=[("      replicatedJobs:\n      - name: node", f"      replicatedJobs:\n{OTHER}\n      - name: node")],
     ),
     "restart-in-place": Fault(
         rules={"jobset/restart-whole-gang"},
@@ -254,6 +384,10 @@ FAULTS = {
     "no-cluster-queue": Fault(
         rules={"queue/cluster-queue-exists"},
         queue=[("clusterQueue: ", "clusterQueue: no-")],
+    ),
+    "no-selector": Fault(
+        rules={"queue/namespace-selected"},
+        queue=[("  namespaceSelector:\n    matchLabels:\n      kubernetes.io/metadata.name:", "  #")],
     ),
     "not-selected": Fault(
         rules={"queue/namespace-selected"},
@@ -300,6 +434,20 @@ FAULTS = {
         overlay="no-ib-volcano",
         run={"queue": None},
     ),
+    "read-by-nobody-else": Fault(
+        rules={"queue/volcano-annotation"},
+        edits=[
+            ("    metadata:\n      annotations:\n        scheduling.volcano.sh/queue-name: training\n    spec:\n", "    spec:\n"),
+            ("  annotations:\n    argocd", f"  annotations:\n    {QUEUE}\n    argocd"),
+            (
+                f"          metadata:\n            labels:\n              {ANCESTOR}",
+                f"          metadata:\n            annotations: {{{QUEUE}}}\n            labels:\n              {ANCESTOR}",
+            ),
+            ("labels: {}", f"annotations: {{{QUEUE}}}"),
+        ],
+        overlay="no-ib-volcano",
+        run={"queue": None},
+    ),
     "as-label": Fault(
         rules={"queue/volcano-annotation"},
         edits=[("    metadata:\n      annotations:\n        scheduling", "    metadata:\n      labels:\n        scheduling")],
@@ -319,6 +467,37 @@ FAULTS = {
         rules={"refs/objects-exist"},
         edits=[("configMap:\n                        name: no-", "configMap:\n                        name: a-")],
     ),
+    "no-secret": Fault(
+        rules={"refs/objects-exist"},
+        edits=[("emptyDir:\n                    sizeLimit: 10Gi", "secret: {secretName: a-secret}")],
+        run={"workers": 1},
+    ),
+    "no-key": Fault(
+        rules={"refs/objects-exist"},
+        edits=[("configMap:\n                        name: no-key", "configMap: {name: no-key, items: [{key: tfrn.py, path: tfrun.py}]}")],
+        run={"workers": 1},
+    ),
+    "no-claim": Fault(
+        rules={"refs/objects-exist"},
+        edits=[("claimName: checkpoints", "claimName: checkpoint")],
+        run={"workers": 1},
+    ),
+    "no-account": Fault(
+        rules={"refs/objects-exist"},
+        edits=[("restartPolicy: Never", "restartPolicy: Never\n                serviceAccountName: nobody")],
+        run={"workers": 1},
+    ),
+    "no-pull-secret": Fault(
+        rules={"refs/objects-exist"},
+        severity="warning",
+        edits=[("restartPolicy: Never", "restartPolicy: Never\n                imagePullSecrets: [{name: registry}]")],
+        script="",
+        run={"workers": 1},
+    ),
+    "one-too-many": Fault(
+        rules={"trainer/worker-count"},
+        edits=[("name: TF_NUM_WORKERS\n      value: '2'", "name: TF_NUM_WORKERS\n      value: '1'"), ("maxRestarts: 3", "maxRestarts: 0")],
+    ),
     "one-too-few": Fault(
         rules={"trainer/worker-count"},
         edits=[("name: TF_NUM_WORKERS\n      value: '2'", "name: TF_NUM_WORKERS\n      value: '3'")],
@@ -330,17 +509,54 @@ FAULTS = {
         run={"queue": None, "pod": {"affinity": APART}},
     ),
 }
-TWINS = ("no-label", "no-scheduler", "not-in-dns")
+PAUSED = [
+    ("label-on-jobset", "JobSet", "label-on-jobset"),
+    ("label-by-patch", "JobSet", "label-by-patch"),
+    ("label-on-jobs", "Job", "label-on-jobs-node-0"),
+]
+TWINS = ("no-label", "no-scheduler", "not-in-dns", "alone-per-index")
 REFUSED = {  # by a webhook: nothing to start
     "no-node": Fault(
         rules={"trainer/node-container", "trainer/runtime-patches"},  # the run's patch has nothing to patch either
         edits=[(f"{IMAGE}\n                  name: node", f"{IMAGE}\n                  name: tensorflow")],
+    ),
+    "patched-env": Fault(
+        rules={"trainer/runtime-patches"},
+        edits=[
+            (
+                "- name: node\n                      volumeMounts",
+                "- name: node\n                      env: [{name: A, value: b}]\n                      volumeMounts",
+            )
+        ],
+    ),
+    "empty-queue": Fault(
+        rules={"queue/volcano-annotation"},
+        edits=[(QUEUE, "scheduling.volcano.sh/queue-name: ''")],
+        overlay="no-ib-volcano",
+        run={"queue": None},
+    ),
+    "two-replicas": Fault(
+        rules={"trainer/ancestor-label"},
+        edits=[
+            (
+                "      - name: node\n        template:\n          metadata",
+                "      - name: node\n        replicas: 2\n        template:\n          metadata",
+            )
+        ],
+    ),
+    "empty-label": Fault(
+        rules={"queue/kueue-label"},
+        edits=[(LABEL, "kueue.x-k8s.io/queue-name: ''")],
     ),
     "no-runtime": Fault(
         rules={"trainer/runtime-exists"},
         edits=[("runtimeRef:\n    name: ", "runtimeRef:\n    name: no-")],
     ),
 }
+SOUND = {
+    str((each.overlay, each.script, each.run, each.given, each.queue is None)): name for name, each in (FAULTS | REFUSED).items()
+}.values()
+AROUND = {"queue/quota-has-nodes"}  # a warning of every namespace of these tests
 INACTIVE = {
     "queue/flavor-exists": ("FlavorNotFound", "flavors:\n    - name: ", "flavors:\n    - name: no-"),
     "queue/topology-exists": ("TopologyNotFound", "nodeLabels:", "topologyName: rakcs\n  nodeLabels:"),
@@ -352,12 +568,18 @@ INACTIVE = {
 }
 NOT_MADE = {
     "no-limit": "Limit must be set for non overcommitable resources",
+    "not-the-limit": "must be equal to nvidia.com/gpu limit",
+    "half-a-device": "must be an integer",
+    "huge-pages": "Limit must be set for non overcommitable resources",
     "above-limit": "must be less than or equal to memory limit",
+    "above-cpu-limit": "must be less than or equal to cpu limit",
+    "no-image": "containers[0].image: Required value",
     "no-volume": 'Not found: "scrach"',
     "no-container": "containers[0].image: Required value",
     "no-pull-policy": 'imagePullPolicy: Unsupported value: "Sometimes"',
     "no-operator": 'operator: Unsupported value: "Sometimes"',
     "restart-job": "RestartJobAndIgnoreMaxRestarts failure policy actions are not allowed when RestartJob feature gate is disabled",
+    "restart-one-job": "RestartJobAndIgnoreMaxRestarts failure policy actions are not allowed when RestartJob feature gate is disabled",
     "restart-in-place": "restart strategy cannot be set when InPlaceRestart feature gate is disabled",
 }
 NOT_ADMITTED = {
@@ -365,6 +587,7 @@ NOT_ADMITTED = {
     "over-quota": "insufficient quota for memory in flavor lab",
     "over-quota-by-limits": "insufficient quota for nvidia.com/gpu in flavor lab",
     "no-cluster-queue": "-no-cluster-queue doesn't exist",
+    "no-selector": "Workload namespace doesn't match ClusterQueue selector",
     "not-selected": "Workload namespace doesn't match ClusterQueue selector",
     "not-covered": "resource memory unavailable in ClusterQueue",
     "not-covered-by-limits": "resource nvidia.com/gpu unavailable in ClusterQueue",
@@ -378,13 +601,15 @@ def made(name: str, namespace: str, *, sound: bool = False, of: Fault | None = N
     runtime: Manifest = json.loads(json.dumps(render.build(ROOT / "overlays" / fault.overlay / "runtime")[0]))
     runtime["metadata"]["name"] = f"{namespace}-{run}"
     pod = runtime["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
-    pod["containers"][0]["resources"] = {"requests": {"cpu": "20m", "memory": "128Mi"}, "limits": {"memory": "128Mi"}}
+    pod["containers"][0]["resources"] = {"requests": {"cpu": "10m", "memory": "128Mi"}, "limits": {"memory": "128Mi"}}
     pod["volumes"][0]["emptyDir"]["sizeLimit"] = "16Mi"
     pod["terminationGracePeriodSeconds"] = 5  # a signal in a container's first moments is lost: nothing handles it yet
     queues = queue(run, namespace) if fault.queue is not None else []
     given = {"queue": run} if queues else {}
     code, job = json.loads(json.dumps(trainjob(run, fault.script, runtime=f"{namespace}-{run}", gpus=0, **fault.run, **given)))
-    del job["spec"]["trainer"]["resourcesPerNode"]["limits"]["cpu"]  # to start in no time
+    resources = job["spec"]["trainer"]["resourcesPerNode"]
+    resources["requests"]["cpu"] = "10m"  # all faults share the node
+    del resources["limits"]["cpu"]  # to start in no time
     for each in (code, job):
         each["metadata"]["namespace"] = namespace
     edits = [*fault.given, *([] if sound else [*fault.edits, *(fault.queue or [])])]
@@ -436,18 +661,54 @@ def closed_queue(namespace: str) -> list[Manifest]:
     return [cluster_queue, local_queue]
 
 
+@pytest.mark.parametrize("name", SOUND)
+def test_the_gate_finds_no_fault_in_the_sound_run(name: str, tmp_path: Path, opa: Evaluator) -> None:
+    assert errors(made(name, "somewhere", sound=True), tmp_path / "sound.yaml", opa) == set()
+
+
 @pytest.mark.parametrize("name", [*FAULTS, *REFUSED])
 def test_the_gate_refuses_the_fault_and_nothing_else(name: str, tmp_path: Path, opa: Evaluator) -> None:
-    assert errors(made(name, "somewhere", sound=True), tmp_path / "sound.yaml", opa) == set()
-    assert errors(made(name, "somewhere"), tmp_path / "fault.yaml", opa) == (FAULTS | REFUSED)[name].rules
+    fault = (FAULTS | REFUSED)[name]
+    assert errors(made(name, "somewhere"), tmp_path / "fault.yaml", opa, fault.severity) - AROUND == fault.rules
 
 
-@pytest.mark.parametrize("name", ["alone-again", "ignored"])
+@pytest.mark.parametrize(("name", "kind", "queues"), PAUSED)
+def test_with_the_queue_label_below_the_run_kueue_stops_what_its_owner_starts(name: str, kind: str, queues: str, runs: Namespace) -> None:
+    pods = f"SuccessfulCreate: Created pod: {name}-node-0-0-"
+    runs.wait("pods in spite of the closed queue, three times", lambda: str(runs.events(f"{name}-node-0")).count(pods) > 2)
+    assert (kind, queues) in queued(runs)
+    assert ("TrainJob", name) not in queued(runs)
+    runs.kubectl("delete", "trainjob", name, "--wait=false")  # it would go on for ever
+
+
+@pytest.mark.parametrize("name", ["alone-again", "ignored", "alone-per-index"])
 def test_with_a_backoff_limit_the_job_replaces_one_worker_alone(name: str, runs: Namespace) -> None:
     runs.wait("a second pod of worker 1", lambda: len(workers(runs, name, 1)) > 1)
     (first,) = workers(runs, name, 0)
     assert first["status"]["phase"] == "Running"  # and holds what it has
     assert first["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"] == "0"
+    assert runs.jobset(name)["status"]["restarts"] == 0
+
+
+def test_beside_a_backoff_limit_of_0_the_one_per_index_changes_nothing(runs: Namespace) -> None:
+    label = "jobset.sigs.k8s.io/restart-attempt"
+    runs.wait("another gang", lambda: any(pod["metadata"]["labels"][label] != "0" for pod in runs.pods("alone-per-index-sound")))
+
+
+def test_with_no_restart_of_an_index_the_job_goes_on_without_it(runs: Namespace) -> None:
+    runs.wait("worker 1 failed", lambda: runs.get("job", "index-alone-node-0")["status"].get("failedIndexes") == "1")
+    (first,) = workers(runs, "index-alone", 0)
+    assert first["status"]["phase"] == "Running"
+    assert len(workers(runs, "index-alone", 1)) == 1
+    assert runs.jobset("index-alone")["status"]["restarts"] == 0
+
+
+@pytest.mark.parametrize("name", ["in-place-container", "in-place-rule"])
+def test_a_restart_by_the_containers_own_policy_is_counted_by_nobody(name: str, runs: Namespace) -> None:
+    runs.wait("one pod of worker 1 started three times", lambda: max(starts(runs, name, 1), default=0) > 2)
+    assert [pod["status"]["phase"] for pod in workers(runs, name, 0)] == ["Running"]
+    assert len(workers(runs, name, 1)) == 1
+    assert "failed" not in runs.get("job", f"{name}-node-0")["status"]
     assert runs.jobset(name)["status"]["restarts"] == 0
 
 
@@ -482,26 +743,29 @@ def test_without_dns_hostnames_no_worker_has_a_name(runs: Namespace) -> None:
     runs.wait("what tfrun says", lambda: "own name" in runs.logs("no-names"))
 
 
-def test_without_the_ancestor_label_nothing_of_the_trainjob_arrives(runs: Namespace) -> None:
-    runs.wait("the pod", lambda: len(runs.pods("no-ancestor")) == 1)
-    (container,) = runs.pods("no-ancestor")[0]["spec"]["containers"]
+def test_without_indexes_no_worker_has_a_name(runs: Namespace) -> None:
+    runs.wait("the run ended", lambda: runs.ended("no-index") == "Failed")
+    failed = runs.pods("no-index")
+    ends = [pod["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] for pod in failed]
+    assert 2 in ends  # tfrun knows no worker of such a name
+    assert not any("hostname" in pod["spec"] or INDEX in pod["metadata"]["labels"] for pod in failed)
+
+
+@pytest.mark.parametrize("name", ["no-ancestor", "ancestor-on-pods"])
+def test_without_the_ancestor_label_nothing_of_the_trainjob_arrives(name: str, runs: Namespace) -> None:
+    runs.wait("the pod", lambda: len(runs.pods(name)) == 1)
+    (container,) = runs.pods(name)[0]["spec"]["containers"]
     assert "command" not in container
     assert "TF_NUM_WORKERS" not in [each["name"] for each in container["env"]]
-    runs.complete("no-ancestor")  # without a command, the image's Python had nothing to do
+    runs.complete(name)  # without a command, the image's Python had nothing to do
 
 
-def test_without_the_queue_label_a_run_starts_from_a_closed_queue(runs: Namespace) -> None:
-    runs.wait("both pods run", lambda: runs.running("no-label") == 2)
+@pytest.mark.parametrize("name", ["no-label", "as-annotation"])
+def test_without_the_queue_label_a_run_starts_from_a_closed_queue(name: str, runs: Namespace) -> None:
+    runs.wait("both pods run", lambda: runs.running(name) == 2)
     runs.wait("the Workload of the twin", lambda: ("TrainJob", "no-label-sound") in queued(runs))
-    assert ("TrainJob", "no-label") not in queued(runs)
+    assert ("TrainJob", name) not in queued(runs)
     assert runs.pods("no-label-sound") == []
-
-
-def test_with_the_queue_label_on_the_jobset_kueue_stops_what_trainer_starts(runs: Namespace) -> None:
-    runs.wait("pods in spite of the closed queue, three times", lambda: len(starts(runs, "label-on-jobset", 0)) > 2)
-    assert ("JobSet", "label-on-jobset") in queued(runs)
-    assert ("TrainJob", "label-on-jobset") not in queued(runs)
-    runs.kubectl("delete", "trainjob", "label-on-jobset", "--wait=false")  # it would go on for ever
 
 
 def test_with_the_queue_label_on_the_pods_each_pod_is_queued_alone(runs: Namespace) -> None:
@@ -519,6 +783,22 @@ def test_without_the_schedulers_name_a_gang_starts_one_by_one(runs: Namespace) -
     assert runs.get("podgroup", "no-scheduler")["spec"]["minMember"] == 2
     assert runs.running("no-scheduler-sound") == 0
     assert runs.running("no-scheduler") == 1
+
+
+def test_what_no_scheduler_takes_is_never_scheduled(runs: Namespace) -> None:
+    runs.wait("Volcano has made the pods' PodGroup", lambda: runs.get("podgroup", "nobodys-scheduler")["status"].get("phase") == "Inqueue")
+    runs.wait("Volcano has looked", lambda: any(each.startswith("Unschedulable") for each in runs.events("no-scheduler-sound")))
+    pods = runs.pods("nobodys-scheduler")
+    assert [pod["status"]["phase"] for pod in pods] == ["Pending"] * 2
+    assert not any("conditions" in pod["status"] for pod in pods)
+
+
+def test_without_its_policy_a_gang_of_volcano_starts_one_by_one(runs: Namespace) -> None:
+    runs.wait("one pod runs", lambda: runs.running("no-policy") == 1)
+    runs.wait("Volcano has looked", lambda: any("Unschedulable" in str(pod["status"]) for pod in runs.pods("no-policy")))
+    (job,) = runs.items("jobs", f"--selector={JOBSET_NAME}=no-policy")
+    assert runs.get("podgroup", f"podgroup-{job['metadata']['uid']}")["spec"]["minMember"] == 1
+    assert runs.running("no-policy") == 1
 
 
 @pytest.mark.parametrize("name", NOT_MADE)
@@ -551,7 +831,7 @@ def test_without_its_volcano_queue_no_gang_is_made(runs: Namespace) -> None:
     assert runs.running("no-volcano-queue") == 0
 
 
-@pytest.mark.parametrize("name", ["read-by-nobody", "as-label"])
+@pytest.mark.parametrize("name", ["read-by-nobody", "read-by-nobody-else", "as-label"])
 def test_a_queue_where_trainer_does_not_read_it_leaves_the_gang_in_the_queue_default(name: str, runs: Namespace) -> None:
     runs.wait("both pods run", lambda: runs.running(name) == 2)
     assert runs.get("podgroup", name)["spec"]["queue"] == "default"
@@ -579,6 +859,51 @@ def test_without_their_config_map_the_containers_are_never_made(runs: Namespace)
     (name, _) = (pod["metadata"]["name"] for pod in runs.pods("no-config-map"))
     runs.wait("the reason", lambda: 'configmap "a-config-map" not found' in str(runs.events(name)))
     assert {pod["status"]["phase"] for pod in runs.pods("no-config-map")} == {"Pending"}
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    {
+        "no-secret": 'secret "a-secret" not found',
+        "no-key": "references non-existent config key: tfrn.py",
+        "no-claim": 'persistentvolumeclaim "checkpoint" not found',
+    }.items(),
+)
+def test_without_its_secret_its_key_or_its_claim_no_container_is_made(name: str, reason: str, runs: Namespace) -> None:
+    runs.wait("the pod", lambda: len(runs.pods(name)) == 1)
+    (pod,) = runs.pods(name)
+    runs.wait("the reason", lambda: reason in str(runs.events(pod["metadata"]["name"])))
+    assert [each["status"]["phase"] for each in runs.pods(name)] == ["Pending"]
+
+
+def test_without_its_service_account_no_pod_is_made(runs: Namespace) -> None:
+    reason = 'error looking up service account {}/nobody: serviceaccount "nobody" not found'
+    runs.wait("the reason", lambda: reason.format(runs.name) in str(runs.events("no-account-node-0")))
+    assert runs.pods("no-account") == []
+
+
+def test_without_its_pull_secret_a_run_pulls_all_the_same(runs: Namespace) -> None:
+    runs.complete("no-pull-secret")
+    (pod,) = runs.pods("no-pull-secret")
+    assert "FailedToRetrieveImagePullSecret" in str(runs.events(pod["metadata"]["name"]))
+
+
+def test_of_a_placeholder_no_image_is_pulled(runs: Namespace) -> None:
+    runs.wait("the pods", lambda: len(runs.pods("placeholder")) == 2)
+    (name, _) = (pod["metadata"]["name"] for pod in runs.pods("placeholder"))
+    runs.wait("the reason", lambda: "must be lowercase" in str(runs.events(name)))
+    assert {pod["status"]["phase"] for pod in runs.pods("placeholder")} == {"Pending"}
+
+
+def test_a_job_that_a_patch_adds_is_never_made(runs: Namespace) -> None:
+    runs.wait("the reason", lambda: "containers[0].image: Required value" in _said(runs, "no-job"))
+    assert {job["name"] for job in runs.jobset("no-job")["spec"]["replicatedJobs"]} == {"node", "worker"}
+    assert "no-job-worker-0" not in [job["metadata"]["name"] for job in runs.items("jobs")]
+
+
+def test_with_a_number_below_the_workers_the_others_end_and_the_run_fails(runs: Namespace) -> None:
+    runs.wait("worker 1 said why", lambda: "is worker 1, but TF_NUM_WORKERS=1" in runs.logs("one-too-many", 1))
+    runs.wait("the run ended", lambda: runs.ended("one-too-many") == "Failed")
 
 
 def test_with_a_number_above_the_workers_all_wait_for_one_that_never_comes(runs: Namespace) -> None:
@@ -663,6 +988,45 @@ def activity(cluster: Cluster, queue: Manifest) -> str:
 def test_a_runtime_without_the_container_node_is_refused(cluster: Cluster) -> None:
     assert refusal(cluster, made("no-node", "test", sound=True)[:1]) == ""
     assert "must contain the required container for the ancestor: trainer" in refusal(cluster, made("no-node", "test")[:1])
+
+
+def test_a_patch_of_nodes_env_is_refused(runs: Namespace) -> None:
+    assert "must not have envs for the dataset-initializer, model-initializer, node containers" in refused(runs, "patched-env")
+
+
+def test_an_empty_queue_of_volcano_is_refused(cluster: Cluster, namespace: Namespace) -> None:
+    runtime, job, *_ = made("empty-queue", namespace.name)
+    cluster.apply(runtime)
+    try:
+        assert "Volcano queue name must not be empty" in accepted(cluster, [job])
+    finally:
+        remove(cluster, [runtime])
+
+
+def test_an_empty_queue_label_is_refused(runs: Namespace) -> None:
+    assert "trainjob.kb.io" in refused(runs, "empty-label")
+    assert 'metadata.labels[kueue.x-k8s.io/queue-name]: Invalid value: ""' in refused(runs, "empty-label")
+    runtime, job, *_ = made("empty-label", runs.name)
+    jobset = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": job["metadata"],
+        "spec": runtime["spec"]["template"]["spec"],
+    }
+    assert "jobset.kb.io" in refusal(runs.cluster, [jobset])
+    assert 'metadata.labels[kueue.x-k8s.io/queue-name]: Invalid value: ""' in refusal(runs.cluster, [jobset])
+
+
+def refused(runs: Namespace, name: str) -> str:
+    """What is said against a TrainJob of REFUSED, with a runtime that is there."""
+    _, job, *_ = made(name, runs.name)
+    job["spec"]["runtimeRef"]["name"] = f"{runs.name}-{next(iter(FAULTS))}"
+    return refusal(runs.cluster, [job])
+
+
+def test_two_replicas_of_the_trainers_job_are_refused(cluster: Cluster) -> None:
+    assert refusal(cluster, made("two-replicas", "test", sound=True)[:1]) == ""
+    assert "always must be 1" in refusal(cluster, made("two-replicas", "test")[:1])
 
 
 def test_a_run_without_its_runtime_is_refused(runs: Namespace) -> None:

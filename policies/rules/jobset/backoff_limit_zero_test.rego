@@ -24,12 +24,32 @@ test_fail_jobset_leader if {
 	)} with input as fixture.with_job(fixture.jobset, "backoffLimit", 1)
 }
 
+limits(all, index) := fixture.with_job(fixture.with_job(fixture.trainjob, "backoffLimit", all), "backoffLimitPerIndex", index)
+
 test_fail_limit_per_index if {
-	document := fixture.with_job(fixture.with_job(fixture.trainjob, "backoffLimit", null), "backoffLimitPerIndex", 2)
-	report == {fixture.in_workload(
-		fixture.job_path(["backoffLimitPerIndex"]),
-		"backoffLimitPerIndex is 2: a failed worker is replaced alone and the others hang",
-	)} with input as document
+	every limit in [null, 6] {
+		report == {fixture.in_workload(
+			fixture.job_path(["backoffLimitPerIndex"]),
+			"backoffLimitPerIndex is 2: a failed worker is replaced alone and the others hang",
+		)} with input as limits(limit, 2)
+	}
+}
+
+test_fail_index_alone if {
+	message := "backoffLimitPerIndex is 0 and backoffLimit is not: a failed worker fails alone, the Job goes on and the others hang"
+	finding := object.union(fixture.in_workload(fixture.job_path(["backoffLimitPerIndex"]), message), {"severity": "warning"})
+	report == {finding} with input as limits(null, 0)
+	report == {finding} with input as limits(6, 0)
+	report == {finding} with input as fixture.with_job(limits(null, 0), "maxFailedIndexes", 1)
+}
+
+# The first pod that fails is one too many for the Job as well.
+test_success_limit_per_index_beside_zero if {
+	every limit in [0, 2] { report == set() with input as limits(0, limit) }
+}
+
+test_success_no_index_may_fail if {
+	report == set() with input as fixture.with_job(limits(null, 0), "maxFailedIndexes", 0)
 }
 
 test_fail_ignored_failures if {
@@ -40,25 +60,14 @@ test_fail_ignored_failures if {
 	)
 	report == {object.union(
 		finding,
-		{"severity": "error", "fix": "Leave the rule out, or write action: FailJob."},
+		{"fix": "Leave the rule out, or write action: FailJob."},
 	)} with input as fixture.with_job(fixture.trainjob, "podFailurePolicy", policy)
 }
 
-test_fail_one_index_alone if {
-	policy := {"rules": [{"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [3]}}]}
-	finding := fixture.in_workload(
-		fixture.job_path(["podFailurePolicy", "rules", 0, "action"]),
-		"a podFailurePolicy rule fails one index alone: the Job goes on and the other workers hang",
-	)
-	report == {object.union(
-		finding,
-		{"severity": "warning", "fix": "Leave the rule out, or write action: FailJob."},
-	)} with input as fixture.with_job(fixture.trainjob, "podFailurePolicy", policy)
-}
-
+# FailIndex asks for a backoffLimitPerIndex, and a pod that fails by it counts against the backoffLimit all the same.
 test_success_the_job_fails if {
-	policy := {"rules": [{"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget"}]}, {"action": "Count"}]}
-	report == set() with input as fixture.with_job(fixture.trainjob, "podFailurePolicy", policy)
+	policy := {"rules": [{"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget"}]}, {"action": "Count"}, {"action": "FailIndex"}]}
+	report == set() with input as fixture.with_job(limits(0, 1), "podFailurePolicy", policy)
 }
 
 test_success_zero if {
