@@ -25,7 +25,7 @@ RULES = {
     "jobset/backoff-limit-zero": "",
     "jobset/restart-policy-never": "",
     "jobset/publish-not-ready-addresses": "",
-    "queue/kueue-label": "",
+    "queue/kueue-label": "TrainJob",
     "queue/kueue-label-place": "",
     "resources/extended-limits": "without a limit",
 }

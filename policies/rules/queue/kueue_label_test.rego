@@ -11,12 +11,17 @@ test_fail_absent if {
 	kueue_label.report == missing with input as json.patch(runs.kueue, [runs.drop(runs.queue_label)])
 }
 
+empty(kind) := {{
+	"object": 0,
+	"path": place,
+	"message": sprintf("label kueue.x-k8s.io/queue-name is empty: Kueue refuses the %s", [kind]),
+}}
+
 test_fail_empty if {
-	kueue_label.report == {{
-		"object": 0,
-		"path": place,
-		"message": "label kueue.x-k8s.io/queue-name is empty: nothing queues this TrainJob, it starts at once outside every quota",
-	}} with input as json.patch(runs.kueue, [runs.set(runs.queue_label, "")])
+	emptied := json.patch(runs.kueue, [runs.set(runs.queue_label, "")])
+	kueue_label.report == empty("TrainJob") with input as emptied
+	kueue_label.report == empty("TrainJob") with input as json.patch(emptied, [runs.set("/cluster", null)])
+	kueue_label.report == empty("JobSet") with input as json.patch(runs.jobset(runs.kueue), [runs.set(runs.queue_label, "")])
 }
 
 test_fail_other_framework if {
@@ -89,6 +94,11 @@ test_success_owned if {
 		runs.drop(runs.queue_label),
 		runs.set("/objects/0/metadata/ownerReferences", [{"controller": true}]),
 	])
+}
+
+# Kueue fills in an empty label like a missing one.
+test_success_empty_in_default_queue if {
+	kueue_label.report == set() with input as json.patch(runs.kueue, [runs.set(runs.queue_label, ""), runs.set("/objects/2/metadata/name", "default")])
 }
 
 # The runtime may have a podGroupPolicy.
