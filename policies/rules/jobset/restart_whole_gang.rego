@@ -3,7 +3,8 @@
 # description: |
 #   A run of many workers meets failures of nodes and links. Its workers can only go on together, so the JobSet has to
 #   recreate all of them, a bounded number of times; they resume from the checkpoint. Without a failurePolicy the
-#   first failure ends the run. The actions RestartJob and RestartJobAndIgnoreMaxRestarts recreate one Job alone.
+#   first failure ends the run. The actions RestartJob and RestartJobAndIgnoreMaxRestarts recreate one Job alone; without the
+#   feature gate of that name JobSet refuses them.
 # related_resources:
 # - ref: https://jobset.sigs.k8s.io/docs/concepts/#failure-policy
 #   description: failure policy of a JobSet
@@ -51,13 +52,12 @@ report contains object.union(lib.in_workload(w, ["spec", "failurePolicy", "maxRe
 	message := "maxRestarts is 0: the first failed worker ends the run, nothing restarts all workers"
 }
 
-report contains object.union(finding(w, ["rules", i, "action"], message_alone(w, rule.action)), alone_severity(w)) if {
+report contains object.union(finding(w, ["rules", i, "action"], message_alone(w, rule)), alone_severity(w, rule)) if {
 	some w in workloads
 	some i, rule in w.jobset.spec.failurePolicy.rules
 	startswith(rule.action, "RestartJob")
 	not startswith(rule.action, "RestartJobSet")
-	concerns_gang(w, rule)
-	apart_or_refused(w)
+	apart_or_refused(w, rule)
 }
 
 report contains warning(w, ["rules", i, "action"], message) if {
@@ -134,23 +134,29 @@ jobs(w) := sum([object.get(w.jobset.spec.replicatedJobs[p.replicatedJob], "repli
 	p.tensorflow
 ])
 
-apart_or_refused(w) if jobs(w) > 1
+apart_or_refused(w, rule) if {
+	jobs(w) > 1
+	concerns_gang(w, rule)
+}
 
-apart_or_refused(_) if not input.cluster.featureGates.RestartJob
+apart_or_refused(_, _) if not input.cluster.featureGates.RestartJob
 
-alone_severity(w) := {"severity": "error"} if jobs(w) > 1
-
-alone_severity(w) := gate_severity if jobs(w) == 1
+alone_severity(w, rule) := {"severity": "error"} if {
+	jobs(w) > 1
+	concerns_gang(w, rule)
+} else := gate_severity
 
 # The facts name the feature gates that are on; without facts nothing is known of them.
 default gate_severity := {"severity": "warning"}
 
 gate_severity := {"severity": "error"} if input.cluster != null
 
-message_alone(w, action) := sprintf("action is %s: one Job of %d restarts alone and the other workers hang", [action, jobs(w)]) if {
+message_alone(w, rule) := sprintf("action is %s: one Job of %d restarts alone and the other workers hang", [rule.action, jobs(w)]) if {
 	jobs(w) > 1
-}
+	concerns_gang(w, rule)
+	restart_of_a_job_is_possible
+} else := sprintf("action is %s: JobSet refuses it unless its alpha feature gate RestartJob is on", [rule.action])
 
-message_alone(w, action) := sprintf("action is %s: JobSet refuses it unless its alpha feature gate RestartJob is on", [action]) if {
-	jobs(w) == 1
-}
+restart_of_a_job_is_possible if input.cluster == null
+
+restart_of_a_job_is_possible if input.cluster.featureGates.RestartJob

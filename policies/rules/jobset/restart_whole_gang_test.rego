@@ -43,10 +43,23 @@ test_fail_max_restarts_zero if {
 test_fail_restart_of_one_job if {
 	rules := [{"action": "RestartJob", "targetReplicatedJobs": ["worker"]}]
 	message := "action is RestartJob: one Job of 2 restarts alone and the other workers hang"
-	report == {finding(["rules", 0, "action"], message, error)} with input as policy(
-		fixture.jobset,
-		{"maxRestarts": 3, "rules": rules},
-	)
+	document := policy(fixture.jobset, {"maxRestarts": 3, "rules": rules})
+	report == {finding(["rules", 0, "action"], message, error)} with input as document
+	report == {finding(["rules", 0, "action"], message, error)} with input as gated(in_cluster(document), "RestartJob")
+	refused := "action is RestartJob: JobSet refuses it unless its alpha feature gate RestartJob is on"
+	report == {finding(["rules", 0, "action"], refused, error)} with input as in_cluster(document)
+}
+
+in_cluster(document) := json.patch(document, [{"op": "replace", "path": "/cluster", "value": fixture.trainjob.cluster}])
+
+# JobSet refuses the action wherever it is, of a Job without workers as well.
+test_fail_restart_of_another_job if {
+	rules := [{"action": "RestartJob", "targetReplicatedJobs": ["data"]}]
+	message := "action is RestartJob: JobSet refuses it unless its alpha feature gate RestartJob is on"
+	document := policy(fixture.jobset, {"maxRestarts": 3, "rules": rules})
+	report == {finding(["rules", 0, "action"], message, warning)} with input as document
+	report == {finding(["rules", 0, "action"], message, error)} with input as in_cluster(document)
+	report == set() with input as gated(in_cluster(document), "RestartJob")
 }
 
 test_fail_restart_of_the_only_job if {
@@ -112,7 +125,6 @@ test_success_bounded if {
 test_success_rules if {
 	rules := [
 		{"action": "RestartJobSetAndIgnoreMaxRestarts", "onJobFailureReasons": ["PodFailurePolicy"]},
-		{"action": "RestartJob", "targetReplicatedJobs": ["data"]},
 		{"action": "RestartJobSet"},
 	]
 	report == set() with input as policy(fixture.jobset, {"maxRestarts": 2, "rules": rules})
