@@ -2,7 +2,8 @@
 # title: What pods refer to exists
 # description: |
 #   A pod whose ConfigMap, Secret, claim, priority class or runtime class does not exist waits in ContainerCreating or Pending, or is not
-#   made at all; its gang waits for it and holds what it was admitted with. The usual cause is a generated name
+#   made at all; its gang waits for it and holds what it was admitted with. Images are pulled without a Secret of
+#   imagePullSecrets that does not exist, which fails where the registry asks for it. The usual cause is a generated name
 #   (hash, prefix, suffix) that kustomize does not follow into custom resources.
 # related_resources:
 # - ref: https://github.com/kubernetes-sigs/kustomize/issues/4674
@@ -15,8 +16,12 @@
 #   - "pod rejected: RuntimeClass not found"
 #   seen:
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_without_their_config_map_the_containers_are_never_made"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_without_its_secret_its_key_or_its_claim_no_container_is_made"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_without_its_service_account_no_pod_is_made"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_without_its_pull_secret_a_run_pulls_all_the_same"
 #   - "lab: tests/lab/test_admitted.py::test_without_its_runtime_class_no_pod_is_made"
 #   - "lab: tests/lab/test_admitted.py::test_without_its_priority_class_a_run_has_no_workload"
+#   - "source: kubernetes pkg/kubelet/kubelet_pods.go"
 #   - "source: kubernetes plugin/pkg/admission/priority/admission.go"
 #   - "source: kubernetes plugin/pkg/admission/runtimeclass/admission.go"
 #   severity: error
@@ -34,7 +39,7 @@ package rules.refs.objects_exist
 import data.lib
 import data.lib.references
 
-report contains object.union(lib.in_workload(r.workload, r.path, message), hint(r)) if {
+report contains object.union(lib.in_workload(r.workload, r.path, message), object.union(hint(r), severity(r))) if {
 	some r in references.found
 	not exists(r)
 	message := sprintf("%s %s does not exist%s: %s", [r.kind, r.name, where(r), what_follows(r)])
@@ -81,11 +86,16 @@ made_by_trainer := {
 	"Secret": {"-mpi-ssh-auth", "-flux-curve"},
 }
 
+# The registry may ask for none, or the node have the image.
+severity(r) := {"severity": "warning"} if {
+	"imagePullSecrets" in r.path
+} else := {}
+
 where(r) := "" if r.namespace == ""
 
 where(r) := sprintf(" in namespace %s", [r.namespace]) if r.namespace != ""
 
-what_follows(r) := "no image of a private registry can be pulled" if "imagePullSecrets" in r.path
+what_follows(r) := "the images are pulled without it" if "imagePullSecrets" in r.path
 
 what_follows(r) := consequence[r.kind] if not "imagePullSecrets" in r.path
 
