@@ -14,6 +14,8 @@
 #   - "workers of one run behave differently"
 #   seen:
 #   - "lab: tests/lab/test_images.py::test_after_its_tag_has_moved_a_gang_restarts_as_another_program"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_of_a_placeholder_no_image_is_pulled"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_what_is_refused_later_makes_no_job"
 #   - "source: kubernetes pkg/apis/core/v1/defaults.go"
 #   - "source: kustomize internal/konfig/builtinpluginconsts/images.go"
 #   severity: warning

@@ -10,6 +10,7 @@
 # custom:
 #   seen:
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_without_dns_hostnames_no_worker_has_a_name"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_without_indexes_no_worker_has_a_name"
 #   - "source: jobset pkg/controllers/jobset_controller.go"
 #   - "source: jobset pkg/webhooks/jobset_webhook.go"
 #   severity: error

@@ -3,7 +3,8 @@
 # description: |
 #   With restartPolicy OnFailure, which JobSet fills in where nothing is written, the kubelet restarts a failed worker
 #   in place and alone. MultiWorkerMirroredStrategy cannot take it back: the others abort or hang. The Job counts the
-#   restart against its backoffLimit, and until that is used up no JobSet recreates the gang.
+#   restart against its backoffLimit, and until that is used up no JobSet recreates the gang. A restart by the container's own
+#   restartPolicy or restartPolicyRules is not counted at all.
 # related_resources:
 # - ref: https://github.com/tensorflow/tensorflow/issues/42498
 #   description: a peer that restarts alone has another incarnation
@@ -14,7 +15,9 @@
 #   - "the JobSet counts no restart while a container restarts"
 #   seen:
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_without_restart_policy_the_kubelet_restarts_one_worker_in_place"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_a_restart_by_the_containers_own_policy_is_counted_by_nobody"
 #   - "source: jobset pkg/webhooks/jobset_webhook.go"
+#   - "source: kubernetes pkg/controller/job/job_controller.go"
 #   severity: error
 #   fix: "Write `restartPolicy: Never` in the pod template of every replicatedJob that runs workers."
 #   example: |

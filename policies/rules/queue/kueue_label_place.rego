@@ -12,7 +12,8 @@
 #   symptoms:
 #   - "no Workload for a TrainJob whose runtime has the queue label"
 #   seen:
-#   - "lab: tests/lab/test_gate_and_cluster.py::test_with_the_queue_label_on_the_jobset_kueue_stops_what_trainer_starts"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_with_the_queue_label_below_the_run_kueue_stops_what_its_owner_starts"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_without_the_queue_label_a_run_starts_from_a_closed_queue"
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_with_the_queue_label_on_the_pods_each_pod_is_queued_alone"
 #   - "source: kueue pkg/controller/jobframework/interface.go"
 #   - "source: kueue pkg/controller/jobframework/reconciler.go"

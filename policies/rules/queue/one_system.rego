@@ -11,6 +11,7 @@
 # custom:
 #   seen:
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_with_two_systems_one_gives_quota_to_what_the_other_holds"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_what_no_scheduler_takes_is_never_scheduled"
 #   severity: error
 #   fix: "Keep one: the queue label on the TrainJob for Kueue, or a runtime with podGroupPolicy.volcano and schedulerName volcano for Volcano."
 #   example: |

@@ -11,6 +11,7 @@
 # custom:
 #   seen:
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_a_queue_where_trainer_does_not_read_it_leaves_the_gang_in_the_queue_default"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_an_empty_queue_of_volcano_is_refused"
 #   - "source: trainer pkg/runtime/framework/plugins/volcano/volcano.go"
 #   - "source: volcano pkg/webhooks/admission/podgroups/mutate/mutate_podgroup.go"
 #   severity: error

@@ -12,6 +12,8 @@
 #   - "a PodGroup exists, and the pods still start one by one"
 #   seen:
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_without_the_schedulers_name_a_gang_starts_one_by_one"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_without_its_policy_a_gang_of_volcano_starts_one_by_one"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_what_no_scheduler_takes_is_never_scheduled"
 #   - "source: trainer pkg/runtime/framework/plugins/volcano/volcano.go"
 #   - "source: volcano pkg/controllers/podgroup/pg_controller_handler.go"
 #   severity: error
@@ -43,7 +45,7 @@ report contains object.union(finding, {"severity": severity(g.workload)}) if {
 	not grouped(g)
 	scheduler(g) == "volcano"
 	lib.volcano_may_exist
-	finding := lib.in_workload(g.workload, lib.pod_path(g, ["schedulerName"]), "schedulerName is volcano without podGroupPolicy.volcano: no PodGroup holds the pods together, they are scheduled one by one")
+	finding := lib.in_workload(g.workload, lib.pod_path(g, ["schedulerName"]), "schedulerName is volcano without podGroupPolicy.volcano: Volcano makes a PodGroup with minMember 1 for each Job, the pods are scheduled one by one")
 }
 
 scheduler(g) := object.get(lib.pod_spec(g), "schedulerName", "")

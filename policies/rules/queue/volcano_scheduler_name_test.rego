@@ -25,7 +25,7 @@ test_fail_misspelt if {
 }
 
 alone(severity) := {object.union(finding, {"severity": severity}) |
-	some finding in found("schedulerName is volcano without podGroupPolicy.volcano: no PodGroup holds the pods together, they are scheduled one by one")
+	some finding in found("schedulerName is volcano without podGroupPolicy.volcano: Volcano makes a PodGroup with minMember 1 for each Job, the pods are scheduled one by one")
 }
 
 loose := json.patch(runs.volcano, [runs.set("/workloads/0/podGroupPolicy", {})])

@@ -17,6 +17,7 @@
 #   - "image, command or env of the TrainJob are ignored"
 #   seen:
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_without_the_ancestor_label_nothing_of_the_trainjob_arrives"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_two_replicas_of_the_trainers_job_are_refused"
 #   - "lab: tests/oracle/test_resolve.py::test_case"
 #   - "source: trainer pkg/runtime/framework/plugins/jobset/builder.go"
 #   - "source: trainer pkg/runtime/framework/plugins/plainml/plainml.go"

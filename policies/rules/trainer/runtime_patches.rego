@@ -1,8 +1,9 @@
 # METADATA
 # title: Runtime patches reach what the runtime has
 # description: |
-#   A runtimePatch (2.1: podTemplateOverride) changes Jobs and containers that the runtime has; one that it names anew has
-#   no image and cannot get one. Trainer's webhook also refuses env of the containers that have an API of their own, and
+#   A runtimePatch (2.1: podTemplateOverride) changes Jobs and containers that the runtime has. One that it names anew is added
+#   without an image, which a patch cannot give: the API server refuses the Job (with 2.1 Trainer's webhook the TrainJob).
+#   Trainer's webhook also refuses env of the containers that have an API of their own, and
 #   a manager that is no domain-prefixed path: the TrainJob is not created. Nor is it where Kueue finds the entry that it adds
 #   to every TrainJob, as a manifest has that was read from a cluster.
 # related_resources:
@@ -16,7 +17,10 @@
 #   severity: error
 #   seen:
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_what_is_refused_later_makes_no_job"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_a_job_that_a_patch_adds_is_never_made"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_a_patch_of_nodes_env_is_refused"
 #   - "lab: tests/lab/test_roles.py::test_kueues_own_patch_is_refused"
+#   - "source: trainer pkg/runtime/core/trainingruntime.go"
 #   - "source: trainer pkg/runtime/framework/plugins/jobset/jobset.go"
 #   - "source: kueue pkg/controller/jobs/trainjob/trainjob_webhook.go"
 #   fix: "Patch only replicatedJobs and containers of the runtime, by the names that they have there."
@@ -52,7 +56,7 @@ report contains object.union(lib.at(i, ["spec", "runtimePatches", n, "manager"],
 report contains lib.at(p.object, p.path, message) if {
 	some p in patches
 	not p.job in object.keys(has(p.runtime))
-	message := sprintf("the runtime has no replicatedJob %s (it has: %s): a patch cannot add one", [
+	message := sprintf("the runtime has no replicatedJob %s (it has: %s), and a patch can give one no image", [
 		p.job,
 		lib.joined(object.keys(has(p.runtime))),
 	])
@@ -64,7 +68,7 @@ report contains lib.at(p.object, array.concat(p.pod, [list, c, "name"]), message
 	some list in ["containers", "initContainers"]
 	some c, container in p.spec[list]
 	not container.name in names
-	message := sprintf("the runtime's replicatedJob %s has no container %s (it has: %s): a patch cannot add one", [
+	message := sprintf("the runtime's replicatedJob %s has no container %s (it has: %s), and a patch can give one no image", [
 		p.job,
 		container.name,
 		lib.joined(names),

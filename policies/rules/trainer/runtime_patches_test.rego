@@ -54,12 +54,12 @@ test_fail_replicated_job if {
 	report == {fixture.at(
 		0,
 		array.concat(jobs_path, [0, "name"]),
-		"the runtime has no replicatedJob trainer-node (it has: node): a patch cannot add one",
+		"the runtime has no replicatedJob trainer-node (it has: node), and a patch can give one no image",
 	)} with input as with_patch("example.com/me", [job("trainer-node", {"containers": [{"name": "node"}]})])
 }
 
 test_fail_container if {
-	message := "the runtime's replicatedJob node has no container trainer (it has: node): a patch cannot add one"
+	message := "the runtime's replicatedJob node has no container trainer (it has: node), and a patch can give one no image"
 	every list in ["containers", "initContainers"] {
 		report == {fixture.at(
 			0,
@@ -89,7 +89,7 @@ test_fail_overrides if {
 		fixture.at(
 			0,
 			["spec", "podTemplateOverrides", 0, "targetJobs", 1, "name"],
-			"the runtime has no replicatedJob nodes (it has: node): a patch cannot add one",
+			"the runtime has no replicatedJob nodes (it has: node), and a patch can give one no image",
 		),
 		object.union(
 			fixture.at(

@@ -2,8 +2,8 @@
 # title: TF_NUM_WORKERS is the number of workers
 # description: |
 #   TF_NUM_WORKERS tells each worker how many there are. Where it is above numNodes, all wait for workers that never come;
-#   where it is below, some are left out and find no place in the cluster. A patch that changes numNodes easily
-#   misses it. tfrun counts the pods of a worker's own Job: a second Job that it starts is a cluster of its own.
+#   where it is below, some have no place in the cluster: tfrun ends them with status 2, and the run fails when its restarts
+#   are used up. A patch that changes numNodes easily misses it. tfrun counts the pods of a worker's own Job: a second Job that it starts is a cluster of its own.
 # related_resources:
 # - ref: https://www.tensorflow.org/guide/distributed_training#setting_up_the_tf_config_environment_variable
 #   description: every worker lists all workers
@@ -12,6 +12,7 @@
 #   - "workers wait for others that never come"
 #   seen:
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_with_a_number_above_the_workers_all_wait_for_one_that_never_comes"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_with_a_number_below_the_workers_the_others_end_and_the_run_fails"
 #   - "lab: tests/lab/test_roles.py::test_a_second_job_of_workers_is_a_cluster_of_its_own"
 #   - "lab: tests/lab/test_roles.py::test_a_second_job_of_workers_waits_for_one_of_its_own"
 #   - "lab: tests/training/test_supervision.py::test_a_missing_worker_ends_all_with_one_line"
