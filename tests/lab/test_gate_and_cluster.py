@@ -760,6 +760,24 @@ def test_without_the_queue_label_a_run_starts_from_a_closed_queue(name: str, run
     assert runs.pods("no-label-sound") == []
 
 
+def test_without_the_queue_label_a_jobset_starts_from_a_closed_queue(runs: Namespace, tmp_path: Path, opa: Evaluator) -> None:
+    sound, fault = jobset("bare-sound", "somewhere", "closed"), jobset("bare", "somewhere")
+    assert errors([sound], tmp_path / "sound.yaml", opa) == set()
+    assert errors([fault], tmp_path / "fault.yaml", opa) == {"queue/kueue-label"}
+    runs.cluster.apply(jobset("bare-sound", runs.name, "closed"), jobset("bare", runs.name))
+    runs.wait("its pod", lambda: len(runs.pods("bare")) == 1)
+    runs.wait("the Workload of the twin", lambda: ("JobSet", "bare-sound") in queued(runs))
+    assert ("JobSet", "bare") not in queued(runs)
+    assert runs.pods("bare-sound") == []
+
+
+def jobset(name: str, namespace: str, queue: str | None = None) -> Manifest:
+    """A JobSet of the runtime's own, of one worker, whose Python has nothing to do."""
+    spec = made("no-label", namespace, sound=True)[0]["spec"]["template"]["spec"]
+    metadata = {"name": name, "namespace": namespace, "labels": {} if queue is None else {"kueue.x-k8s.io/queue-name": queue}}
+    return {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": metadata, "spec": spec}
+
+
 def test_with_the_queue_label_on_the_pods_each_pod_is_queued_alone(runs: Namespace) -> None:
     def alone() -> bool:
         pods = {("Pod", pod["metadata"]["name"]) for pod in runs.pods("label-on-pods")}
@@ -1008,15 +1026,9 @@ def test_an_empty_queue_of_volcano_is_refused(cluster: Cluster, namespace: Names
 def test_an_empty_queue_label_is_refused(runs: Namespace) -> None:
     assert "trainjob.kb.io" in refused(runs, "empty-label")
     assert 'metadata.labels[kueue.x-k8s.io/queue-name]: Invalid value: ""' in refused(runs, "empty-label")
-    runtime, job, *_ = made("empty-label", runs.name)
-    jobset = {
-        "apiVersion": "jobset.x-k8s.io/v1alpha2",
-        "kind": "JobSet",
-        "metadata": job["metadata"],
-        "spec": runtime["spec"]["template"]["spec"],
-    }
-    assert "jobset.kb.io" in refusal(runs.cluster, [jobset])
-    assert 'metadata.labels[kueue.x-k8s.io/queue-name]: Invalid value: ""' in refusal(runs.cluster, [jobset])
+    said = refusal(runs.cluster, [jobset("empty-label", runs.name, "")])
+    assert "jobset.kb.io" in said
+    assert 'metadata.labels[kueue.x-k8s.io/queue-name]: Invalid value: ""' in said
 
 
 def refused(runs: Namespace, name: str) -> str:

@@ -15,6 +15,7 @@
 #   - "a run starts at once although the queue is full"
 #   seen:
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_without_the_queue_label_a_run_starts_from_a_closed_queue"
+#   - "lab: tests/lab/test_gate_and_cluster.py::test_without_the_queue_label_a_jobset_starts_from_a_closed_queue"
 #   - "lab: tests/lab/test_gate_and_cluster.py::test_an_empty_queue_label_is_refused"
 #   - "source: kueue pkg/controller/jobframework/defaults.go"
 #   - "source: kueue pkg/controller/jobframework/reconciler.go"
