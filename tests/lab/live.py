@@ -96,7 +96,10 @@ class _Reader:
         return found
 
     def dry_run(self, text: str, like: Manifest) -> Manifest:
-        plural, namespaced = self._kind(like["apiVersion"], like["kind"])
+        try:
+            plural, namespaced = self._kind(like["apiVersion"], like["kind"])
+        except KeyError:
+            raise Refused(f"no kind {like['kind']} in {like['apiVersion']} is served") from None
         base = f"/apis/{like['apiVersion']}" if "/" in like["apiVersion"] else f"/api/{like['apiVersion']}"
         metadata = like["metadata"] if isinstance(like.get("metadata"), dict) else {}
         where = f"/namespaces/{metadata.get('namespace') or 'default'}" if namespaced else ""

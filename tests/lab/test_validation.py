@@ -116,8 +116,8 @@ def test_what_breaks_a_cel_rule_is_refused_there_too(case: objects.Rule, catalog
 
 def elsewhere(manifest: Manifest) -> Manifest:
     """An object of the gate's own tests in the namespace of this one."""
-    metadata = manifest["metadata"]
-    return {**manifest, "metadata": {**metadata, "namespace": objects.NAMESPACE} if metadata.get("namespace") == "b" else metadata}
+    metadata = manifest.get("metadata", {})
+    return {**manifest, "metadata": {**metadata, "namespace": objects.NAMESPACE}} if metadata.get("namespace") == "b" else manifest
 
 
 @pytest.mark.parametrize("name", test_validation.REFUSED)
