@@ -23,7 +23,7 @@
 #     kind: ClusterTrainingRuntime
 #     metadata: {labels: {trainer.kubeflow.org/framework: tensorflow}}
 #     spec:
-#       mlPolicy: {numNodes: 2, torch: {}}
+#       mlPolicy: {numNodes: 2, flux: {}}
 package rules.trainer.no_framework_policy
 
 import data.lib
