@@ -16,7 +16,7 @@ from tests.lab.live import Manifest, Namespace, surroundings
 from tests.lab.test_gate_and_cluster import GPU_LIMIT, HOLD, REQUESTS, Fault, made, queued, together
 from tests.lab.test_nodes import admitted, unscheduled
 from tests.lab.test_queues import said as why
-from tests.lab.test_roles import found, jobs
+from tests.lab.test_roles import found, jobs, told
 
 LIMIT = "      limits:\n        memory: 128Mi"
 LARGE = [(REQUESTS, REQUESTS.replace("128Mi", "2Gi")), (LIMIT, LIMIT.replace("128Mi", "2Gi"))]
@@ -114,11 +114,7 @@ def runs(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_gate_tells_the_fault_and_nothing_else(name: str, tmp_path: Path, opa: Evaluator) -> None:
-    around = [*limits("somewhere"), *claim("somewhere")]
-    sound = found([*around, *made(name, "somewhere", sound=True, of=FAULTS[name])], tmp_path / "sound.yaml", opa)
-    fault = found([*around, *made(name, "somewhere", of=FAULTS[name])], tmp_path / "fault.yaml", opa)
-    assert not sound & FAULTS[name].rules
-    assert fault - sound == FAULTS[name].rules
+    told(name, FAULTS[name], tmp_path, opa, [*limits("somewhere"), *claim("somewhere")])
 
 
 def test_above_the_quota_of_its_namespace_one_worker_holds_its_gpu_and_the_other_is_never_made(runs: Namespace) -> None:

@@ -25,7 +25,7 @@ from gate.evaluate import Evaluator
 from gate.model import Finding
 from tests.conftest import ROOT
 from tests.edit import edited
-from tests.lab.conftest import Cluster, own
+from tests.lab.conftest import Cluster, own, present
 from tests.lab.live import JOBSET_NAME, Manifest, Namespace, surroundings, trainjob
 
 TARGETS = [(target.path, None) for target in check.targets(ROOT, (), None)]
@@ -1018,11 +1018,8 @@ def test_a_patch_of_nodes_env_is_refused(runs: Namespace) -> None:
 
 def test_an_empty_queue_of_volcano_is_refused(cluster: Cluster, namespace: Namespace) -> None:
     runtime, job, *_ = made("empty-queue", namespace.name)
-    cluster.apply(runtime)
-    try:
+    with present(cluster, runtime):
         assert "Volcano queue name must not be empty" in accepted(cluster, [job])
-    finally:
-        remove(cluster, [runtime])
 
 
 def test_an_empty_queue_label_is_refused(runs: Namespace) -> None:

@@ -6,7 +6,7 @@ As in test_gate_and_cluster each fault is an edit of a repository's runtime and 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -374,11 +374,11 @@ def found(objects: list[Manifest], file: Path, opa: Evaluator) -> set[str]:
     return {finding.rule for finding in findings([*surroundings("somewhere"), *objects], file, opa)}
 
 
-def told(name: str, fault: Fault, folder: Path, opa: Evaluator) -> None:
-    """The gate tells what the edits of a fault change, and nothing else."""
-    sound = found(made(name, "somewhere", sound=True, of=fault), folder / "sound.yaml", opa)
+def told(name: str, fault: Fault, folder: Path, opa: Evaluator, around: Sequence[Manifest] = ()) -> None:
+    """The gate tells what the edits of a fault change, and nothing else; `around`: further objects of the namespace."""
+    sound = found([*around, *made(name, "somewhere", sound=True, of=fault)], folder / "sound.yaml", opa)
     assert not sound & fault.rules
-    assert found(made(name, "somewhere", of=fault), folder / "fault.yaml", opa) - sound == fault.rules
+    assert found([*around, *made(name, "somewhere", of=fault)], folder / "fault.yaml", opa) - sound == fault.rules
 
 
 def fetches(name: str) -> Fault:

@@ -73,8 +73,7 @@ report contains object.union(lib.at(i, ["spec", "admissionChecksStrategy", "admi
 flavors_of(queue) := {flavor.name | some group in queue.spec.resourceGroups; some flavor in group.flavors}
 
 multikueue(name) if {
-	some check in lib.objects("kueue.x-k8s.io", "AdmissionCheck")
-	check.metadata.name == name
+	some check in lib.objects_named("kueue.x-k8s.io", "AdmissionCheck", name)
 	check.spec.controllerName == "kueue.x-k8s.io/multikueue"
 }
 

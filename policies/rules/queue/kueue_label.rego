@@ -80,7 +80,7 @@ needs_gang(w) := "error" if {
 
 unqueued := [w | some w in queueing.runs; not queueing.local_queue(w); not queueing.volcano(w)]
 
-unlabelled := [w | some w in unqueued; not queueing.own_label[2] in object.keys(object.get(input.objects[w.object].metadata, "labels", {}))]
+unlabelled := [w | some w in unqueued; not queueing.label in object.keys(object.get(input.objects[w.object].metadata, "labels", {}))]
 
 # Where Volcano may queue as well, the runtime must be known not to use it.
 by_kueue(_) if {
